@@ -1,0 +1,19 @@
+# Errors, log, text, files, hashing, random numbers.
+noinst_LIBRARIES += lib/base/libbase.a
+lib_base_libbase_a_SOURCES = \
+	%D%/error.h %D%/error.cpp \
+	%D%/files.h %D%/files.cpp \
+	%D%/handle.h \
+	%D%/hash.h %D%/hash.cpp \
+	%D%/log.h %D%/log.cpp \
+	%D%/philox.h \
+	%D%/text.h %D%/text.cpp
+BASE_LIBS = lib/base/libbase.a
+BASE_LINK = $(XXHASH_LIBS) $(FMT_LIBS) -lpthread
+
+if HAVE_GTEST
+check_PROGRAMS += tests/unit/base/base_test
+TESTS += tests/unit/base/base_test
+tests_unit_base_base_test_SOURCES = tests/unit/base/base_test.cpp
+tests_unit_base_base_test_LDADD = $(BASE_LIBS) $(GTEST_MAIN_LIBS) $(BASE_LINK)
+endif
