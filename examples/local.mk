@@ -1,1 +1,2 @@
-# examples
+# Examples.
+EXTRA_DIST += %D%/debian.sh
