@@ -7,7 +7,8 @@ lib_base_libbase_a_SOURCES = \
 	%D%/hash.h %D%/hash.cpp \
 	%D%/log.h %D%/log.cpp \
 	%D%/philox.h \
-	%D%/text.h %D%/text.cpp
+	%D%/text.h %D%/text.cpp \
+	%D%/weights_hash.h %D%/weights_hash.cpp
 BASE_LIBS = lib/base/libbase.a
 BASE_LINK = $(XXHASH_LIBS) $(FMT_LIBS) -lpthread
 
