@@ -23,7 +23,8 @@ std::string parent_of(const std::string& path) {
 
 std::string read_file(const std::string& path, std::uint64_t limit) {
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) throw UserError("cannot read the file", path, std::string(std::strerror(errno)) + "; check the path");
+  if (!fd)
+    throw UserError("cannot read the file", path, std::string(std::strerror(errno)) + "; check the path");
   struct stat st {};
   if (::fstat(fd.get(), &st) != 0) throw_errno("fstat", path);
   if (S_ISDIR(st.st_mode)) throw UserError("is a folder, not a file", path, "give a file");
@@ -85,7 +86,8 @@ void make_directories(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error || !is_directory(path))
-    throw UserError("cannot make the folder", path, (error ? error.message() : "a file is in the way") + "; give another");
+    throw UserError("cannot make the folder", path,
+                    (error ? error.message() : "a file is in the way") + "; give another");
 }
 
 bool path_exists(const std::string& path) {
@@ -101,10 +103,13 @@ bool is_directory(const std::string& path) {
 DirectoryLock::DirectoryLock(const std::string& directory) {
   const std::string path = directory + "/lock";
   fd_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!fd_) throw UserError("cannot write to the folder", directory, std::string(std::strerror(errno)) + "; give another");
+  if (!fd_)
+    throw UserError("cannot write to the folder", directory,
+                    std::string(std::strerror(errno)) + "; give another");
   if (::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0) return;
   if (errno == EWOULDBLOCK)
-    throw UserError("the output directory is in use by another run", directory, "wait for it, or give another --output");
+    throw UserError("the output directory is in use by another run", directory,
+                    "wait for it, or give another --output");
   throw_errno("flock", path);
 }
 

@@ -12,14 +12,15 @@
 
 namespace stoker {
 
-// The whole content. Throws UserError when the file is missing, unreadable, a directory, or over `limit` bytes.
+// The whole content. Throws UserError when the file is missing, unreadable, a directory, or over `limit`
+// bytes.
 std::string read_file(const std::string& path, std::uint64_t limit = std::uint64_t{1} << 31);
 
 // Writes all bytes, retrying short writes and EINTR; false with errno set when one fails.
 bool write_all(int fd, const void* data, std::size_t bytes);
 
-// Makes `content` the content of `path`: a temporary name beside it, fsync, rename, fsync of the folder. After a crash
-// at any moment the file has its old or its new content.
+// Makes `content` the content of `path`: a temporary name beside it, fsync, rename, fsync of the folder.
+// After a crash at any moment the file has its old or its new content.
 void write_file_atomically(const std::string& path, std::string_view content);
 
 // rename(from, to), then fsync of the folder of `to`. The caller has made the content of `from` durable.
@@ -34,8 +35,8 @@ void make_directories(const std::string& path);
 bool path_exists(const std::string& path);
 bool is_directory(const std::string& path);
 
-// An advisory lock (flock) on DIR/lock held as long as the object lives; it dies with the process. Throws UserError when another
-// process has it ("in use").
+// An advisory lock (flock) on DIR/lock held as long as the object lives; it dies with the process. Throws
+// UserError when another process has it ("in use").
 class DirectoryLock {
  public:
   explicit DirectoryLock(const std::string& directory);

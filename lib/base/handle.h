@@ -1,4 +1,5 @@
-// Owners of things that C libraries hand out: one owner each, released in the destructor, moved but not copied.
+// Owners of things that C libraries hand out: one owner each, released in the destructor, moved but not
+// copied.
 #pragma once
 
 #include <unistd.h>

@@ -65,8 +65,8 @@ std::uint32_t crc32c(const void* data, std::size_t bytes) {
   for (; bytes >= 8; bytes -= 8, p += 8) {
     c ^= static_cast<std::uint32_t>(p[0]) | static_cast<std::uint32_t>(p[1]) << 8 |
          static_cast<std::uint32_t>(p[2]) << 16 | static_cast<std::uint32_t>(p[3]) << 24;
-    c = kCrc[7][c & 0xFF] ^ kCrc[6][(c >> 8) & 0xFF] ^ kCrc[5][(c >> 16) & 0xFF] ^ kCrc[4][c >> 24] ^ kCrc[3][p[4]] ^
-        kCrc[2][p[5]] ^ kCrc[1][p[6]] ^ kCrc[0][p[7]];
+    c = kCrc[7][c & 0xFF] ^ kCrc[6][(c >> 8) & 0xFF] ^ kCrc[5][(c >> 16) & 0xFF] ^ kCrc[4][c >> 24] ^
+        kCrc[3][p[4]] ^ kCrc[2][p[5]] ^ kCrc[1][p[6]] ^ kCrc[0][p[7]];
   }
   for (; bytes > 0; --bytes, ++p) c = (c >> 8) ^ kCrc[0][(c ^ *p) & 0xFF];
   return ~c;

@@ -69,7 +69,8 @@ void say_line(std::string_view text) {
 void say_warning(std::string_view text) {
   LogState& s = state();
   const std::lock_guard lock(s.mutex);
-  if (s.rank == 0 && s.warned.emplace(text).second) write_line(s, "stoker: warning: " + printable(text), false);
+  if (s.rank == 0 && s.warned.emplace(text).second)
+    write_line(s, "stoker: warning: " + printable(text), false);
 }
 
 void say_error(std::string_view text) {

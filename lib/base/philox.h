@@ -1,5 +1,6 @@
-// Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as
-// 1, 2, 3", SC 2011). A number is a pure function of (key, counter), so any rank or thread can make any of them.
+// Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy
+// as 1, 2, 3", SC 2011). A number is a pure function of (key, counter), so any rank or thread can make any of
+// them.
 //
 // Header-only and free of std: compiles for host and device. Stateless, hence thread-safe.
 #pragma once
@@ -19,9 +20,12 @@ struct Philox4 {
 };
 
 // Ten rounds over the 128-bit counter with the 64-bit key.
-STOKER_HOST_DEVICE inline Philox4 philox(std::uint64_t key, std::uint64_t counter_high, std::uint64_t counter_low) {
-  std::uint32_t c0 = static_cast<std::uint32_t>(counter_low), c1 = static_cast<std::uint32_t>(counter_low >> 32);
-  std::uint32_t c2 = static_cast<std::uint32_t>(counter_high), c3 = static_cast<std::uint32_t>(counter_high >> 32);
+STOKER_HOST_DEVICE inline Philox4 philox(std::uint64_t key, std::uint64_t counter_high,
+                                         std::uint64_t counter_low) {
+  std::uint32_t c0 = static_cast<std::uint32_t>(counter_low),
+                c1 = static_cast<std::uint32_t>(counter_low >> 32);
+  std::uint32_t c2 = static_cast<std::uint32_t>(counter_high),
+                c3 = static_cast<std::uint32_t>(counter_high >> 32);
   std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0;
@@ -43,7 +47,8 @@ STOKER_HOST_DEVICE inline float uniform_from_bits(std::uint32_t bits) {
   return static_cast<float>(bits >> 8) * (1.0f / 16777216.0f);
 }
 
-// Mixes the parts of a key (seed, purpose, …) into 64 bits: one Philox block, so related keys are unrelated streams.
+// Mixes the parts of a key (seed, purpose, …) into 64 bits: one Philox block, so related keys are unrelated
+// streams.
 STOKER_HOST_DEVICE inline std::uint64_t mix_key(std::uint64_t a, std::uint64_t b) {
   const Philox4 x = philox(a, 0x53746F6B6572ull, b);
   return (std::uint64_t{x.v[1]} << 32) | x.v[0];

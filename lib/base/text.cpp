@@ -67,13 +67,15 @@ std::string format_bytes(std::uint64_t bytes) {
   std::size_t unit = 0;
   for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
   char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, unit == 0 ? 0 : 1).ptr;
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, unit == 0 ? 0 : 1).ptr;
   return std::string(buffer, end) + " " + kUnits[unit];
 }
 
 NamedOptions parse_named_options(std::string_view text, std::string_view option) {
   const auto fail = [&](std::string_view what) {
-    throw UserError(what, std::string(option) + " " + std::string(text), "write NAME or NAME:key=value,key=value");
+    throw UserError(what, std::string(option) + " " + std::string(text),
+                    "write NAME or NAME:key=value,key=value");
   };
   NamedOptions result;
   const std::size_t colon = text.find(':');

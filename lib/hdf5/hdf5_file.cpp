@@ -14,14 +14,16 @@ std::string joined(const std::string& file, const std::string& path) {
 }
 
 [[noreturn]] void unreadable(const std::string& file, const std::string& path, std::string_view what) {
-  throw UserError(what, joined(file, path), "the file may be truncated or damaged; check it with h5dump, or make it again");
+  throw UserError(what, joined(file, path),
+                  "the file may be truncated or damaged; check it with h5dump, or make it again");
 }
 
 // A failing HDF5 call that writes: HDF5 keeps errno of the failed write(2).
 void must_write(bool ok, std::string_view call, const std::string& file, const std::string& path) {
   if (ok) return;
   const int code = errno;
-  const std::string detail = joined(file, path) + (code != 0 ? std::string(": ") + std::strerror(code) : std::string());
+  const std::string detail =
+      joined(file, path) + (code != 0 ? std::string(": ") + std::strerror(code) : std::string());
   throw SystemError(std::string(call) + " failed", detail,
                     code == ENOSPC || code == EDQUOT ? "free some space and run it again" : "check the disk");
 }
@@ -61,11 +63,16 @@ AttributeHandle open_attribute(const ObjectHandle& object, const std::string& na
 
 Kind kind_of(hid_t type) {
   switch (H5Tget_class(type)) {
-    case H5T_INTEGER: return H5Tget_sign(type) == H5T_SGN_NONE ? Kind::unsigned_integer : Kind::integer;
-    case H5T_FLOAT: return Kind::floating;
-    case H5T_STRING: return Kind::text;
-    case H5T_ENUM: return H5Tget_size(type) == 1 ? Kind::boolean : Kind::other;
-    default: return Kind::other;
+    case H5T_INTEGER:
+      return H5Tget_sign(type) == H5T_SGN_NONE ? Kind::unsigned_integer : Kind::integer;
+    case H5T_FLOAT:
+      return Kind::floating;
+    case H5T_STRING:
+      return Kind::text;
+    case H5T_ENUM:
+      return H5Tget_size(type) == 1 ? Kind::boolean : Kind::other;
+    default:
+      return Kind::other;
   }
 }
 
@@ -82,14 +89,16 @@ std::vector<std::string> read_strings(const AttributeHandle& attribute, const st
     const TypeHandle memory(H5Tcopy(H5T_C_S1));
     H5Tset_size(memory.get(), H5T_VARIABLE);
     H5Tset_cset(memory.get(), H5Tget_cset(type.get()));
-    if (H5Aread(attribute.get(), memory.get(), pointers.data()) < 0) unreadable(where, "", "cannot read an attribute");
+    if (H5Aread(attribute.get(), memory.get(), pointers.data()) < 0)
+      unreadable(where, "", "cannot read an attribute");
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = pointers[i] != nullptr ? pointers[i] : "";
     H5Dvlen_reclaim(memory.get(), space.get(), H5P_DEFAULT, pointers.data());
     return values;
   }
   const std::size_t width = H5Tget_size(type.get());
   std::string bytes(width * values.size(), '\0');
-  if (H5Aread(attribute.get(), type.get(), bytes.data()) < 0) unreadable(where, "", "cannot read an attribute");
+  if (H5Aread(attribute.get(), type.get(), bytes.data()) < 0)
+    unreadable(where, "", "cannot read an attribute");
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = bytes.substr(i * width, width);
     values[i].resize(std::strlen(values[i].c_str()));
@@ -139,7 +148,8 @@ Dataset::Dataset(std::string file, std::string path, DatasetHandle handle)
   const TypeHandle type(H5Dget_type(handle_.get()));
   const PropertyHandle creation(H5Dget_create_plist(handle_.get()));
   const int rank = H5Sget_simple_extent_ndims(space.get());
-  if (!space || !type || !creation || rank < 0) unreadable(file_, path_, "cannot read the dataset's description");
+  if (!space || !type || !creation || rank < 0)
+    unreadable(file_, path_, "cannot read the dataset's description");
   std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
   if (rank > 0) H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr);
   info_.shape = Shape(std::vector<std::int64_t>(dims.begin(), dims.end()));
@@ -169,7 +179,8 @@ void Dataset::read_rows(hid_t memory_type, std::int64_t first, std::int64_t coun
   start[0] = static_cast<hsize_t>(first);
   const SpaceHandle file_space(H5Dget_space(handle_.get()));
   const SpaceHandle memory(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr));
-  if (H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, size.data(), nullptr) < 0 ||
+  if (H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, size.data(), nullptr) <
+          0 ||
       H5Dread(handle_.get(), memory_type, memory.get(), file_space.get(), H5P_DEFAULT, out) < 0)
     unreadable(file_, path_, "cannot read the dataset");
 }
@@ -180,7 +191,8 @@ void Dataset::read_rows(hid_t memory_type, std::span<const std::int64_t> rows, v
   for (std::size_t i = 0; i < rows.size();) {  // runs of neighbours are one call
     std::size_t j = i + 1;
     while (j < rows.size() && rows[j] == rows[j - 1] + 1) ++j;
-    read_rows(memory_type, rows[i], static_cast<std::int64_t>(j - i), static_cast<std::byte*>(out) + i * row_bytes);
+    read_rows(memory_type, rows[i], static_cast<std::int64_t>(j - i),
+              static_cast<std::byte*>(out) + i * row_bytes);
     i = j;
   }
 }
@@ -202,8 +214,10 @@ File File::open(const std::string& path) {
   const PropertyHandle access = access_without_locks();
   FileHandle handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
   if (!handle) {
-    if (!std::ifstream(path)) throw UserError("cannot read the file", path, "check the path and its permissions");
-    throw UserError("not a whole HDF5 file", path, "it may be truncated or another kind of file; make or copy it again");
+    if (!std::ifstream(path))
+      throw UserError("cannot read the file", path, "check the path and its permissions");
+    throw UserError("not a whole HDF5 file", path,
+                    "it may be truncated or another kind of file; make or copy it again");
   }
   return File(path, std::move(handle));
 }
@@ -214,7 +228,8 @@ File File::from_memory(std::string name, std::string content) {
   H5Pset_fapl_core(access.get(), 1 << 16, false);
   H5Pset_file_image(access.get(), content.data(), content.size());
   FileHandle handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access.get()));
-  if (!handle) throw UserError("not a whole HDF5 file", name, "the archive may be damaged; make or copy it again");
+  if (!handle)
+    throw UserError("not a whole HDF5 file", name, "the archive may be damaged; make or copy it again");
   return File(std::move(name), std::move(handle));
 }
 
@@ -275,7 +290,8 @@ std::optional<std::string> File::text_attribute(const std::string& path, const s
   return std::move(values[0]);
 }
 
-std::optional<std::vector<std::string>> File::text_list_attribute(const std::string& path, const std::string& name) const {
+std::optional<std::vector<std::string>> File::text_list_attribute(const std::string& path,
+                                                                  const std::string& name) const {
   const ObjectHandle object = open_object(*this, path);
   const std::string where = joined(name_, path) + "@" + name;
   if (const AttributeHandle attribute = open_attribute(object, name)) return read_strings(attribute, where);
@@ -294,7 +310,8 @@ std::optional<std::int64_t> File::integer_attribute(const std::string& path, con
   std::int64_t value = 0;
   if (!attribute) return std::nullopt;
   const SpaceHandle space(H5Aget_space(attribute.get()));
-  if (H5Sget_simple_extent_npoints(space.get()) != 1 || H5Aread(attribute.get(), H5T_NATIVE_INT64, &value) < 0)
+  if (H5Sget_simple_extent_npoints(space.get()) != 1 ||
+      H5Aread(attribute.get(), H5T_NATIVE_INT64, &value) < 0)
     unreadable(name_, path, "cannot read the attribute " + name);
   return value;
 }
@@ -349,8 +366,8 @@ void File::write_text_list_attribute(const std::string& path, const std::string&
         H5Acreate2(object.get(), part_name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
     std::string bytes(width * part.size(), '\0');
     for (std::size_t i = 0; i < part.size(); ++i) bytes.replace(i * width, part[i].size(), part[i]);
-    must_write(attribute && (part.empty() || H5Awrite(attribute.get(), type.get(), bytes.data()) >= 0), "H5Awrite",
-               name_, path);
+    must_write(attribute && (part.empty() || H5Awrite(attribute.get(), type.get(), bytes.data()) >= 0),
+               "H5Awrite", name_, path);
   };
   std::size_t width = 1;
   for (const std::string& value : values) width = std::max(width, value.size());
@@ -364,8 +381,9 @@ void File::write_text_list_attribute(const std::string& path, const std::string&
 DatasetHandle File::create_dataset(const std::string& path, const Shape& shape, hid_t file_type) {
   errno = 0;
   const std::vector<hsize_t> dims = extents(shape);
-  const SpaceHandle space(shape.rank() == 0 ? H5Screate(H5S_SCALAR)
-                                            : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr));
+  const SpaceHandle space(shape.rank() == 0
+                              ? H5Screate(H5S_SCALAR)
+                              : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr));
   const PropertyHandle links(H5Pcreate(H5P_LINK_CREATE));
   H5Pset_create_intermediate_group(links.get(), 1);
   DatasetHandle dataset(
@@ -374,12 +392,14 @@ DatasetHandle File::create_dataset(const std::string& path, const Shape& shape, 
   return dataset;
 }
 
-void File::write(const std::string& path, const Shape& shape, hid_t file_type, hid_t memory_type, const void* data) {
+void File::write(const std::string& path, const Shape& shape, hid_t file_type, hid_t memory_type,
+                 const void* data) {
   quiet_hdf5();
   const DatasetHandle dataset = create_dataset(path, shape, file_type);
   errno = 0;
   if (shape.elements() > 0)
-    must_write(H5Dwrite(dataset.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0, "H5Dwrite", name_, path);
+    must_write(H5Dwrite(dataset.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0, "H5Dwrite",
+               name_, path);
 }
 
 void File::write_in_pieces(const std::string& path, const Shape& shape, hid_t file_type, hid_t memory_type,
@@ -390,7 +410,8 @@ void File::write_in_pieces(const std::string& path, const Shape& shape, hid_t fi
   const SpaceHandle file_space(H5Dget_space(dataset.get()));
   std::vector<hsize_t> size = extents(shape), start(size.size(), 0);
   const std::size_t row_bytes = element_bytes * static_cast<std::size_t>(shape.without_batch().elements());
-  const hsize_t rows = size[0], step = std::max<hsize_t>(1, piece_bytes / std::max<std::size_t>(row_bytes, 1));
+  const hsize_t rows = size[0],
+                step = std::max<hsize_t>(1, piece_bytes / std::max<std::size_t>(row_bytes, 1));
   for (hsize_t row = 0; row < rows && row_bytes > 0; row += step) {
     errno = 0;
     start[0] = row;

@@ -1,11 +1,13 @@
 // Small owning types over the serial HDF5 C API.
 //
-// Thread-safety: Debian's serial HDF5 takes one global lock, so calls from several threads are safe, and wait for each other
-// (a long write stalls a read): write in pieces of a few MB. Every thread that calls anything here is silenced by
-// quiet_hdf5(), which each entry point calls; HDF5 switches its error printing per thread.
+// Thread-safety: Debian's serial HDF5 takes one global lock, so calls from several threads are safe, and wait
+// for each other (a long write stalls a read): write in pieces of a few MB. Every thread that calls anything
+// here is silenced by quiet_hdf5(), which each entry point calls; HDF5 switches its error printing per
+// thread.
 //
-// Errors: opening or reading what is missing, damaged or of another type is a UserError naming file and object ("where");
-// failing writes are SystemError. `path` arguments are HDF5 paths, relative to the root ("model_weights/dense").
+// Errors: opening or reading what is missing, damaged or of another type is a UserError naming file and
+// object ("where"); failing writes are SystemError. `path` arguments are HDF5 paths, relative to the root
+// ("model_weights/dense").
 #pragma once
 
 #include <hdf5.h>
@@ -60,7 +62,8 @@ class Dataset {
   std::string where() const;  // "FILE: /path", for messages
   hid_t id() const { return handle_.get(); }
 
-  // The whole dataset, converted to the memory type (e.g. H5T_NATIVE_FLOAT); `out` holds info().shape.elements() elements.
+  // The whole dataset, converted to the memory type (e.g. H5T_NATIVE_FLOAT); `out` holds
+  // info().shape.elements() elements.
   void read(hid_t memory_type, void* out) const;
   // Rows [first, first + count) of axis 0.
   void read_rows(hid_t memory_type, std::int64_t first, std::int64_t count, void* out) const;
@@ -90,30 +93,36 @@ class File {
 
   bool exists(const std::string& path) const;  // a group or dataset that a link leads to
   bool is_group(const std::string& path) const;
-  std::vector<std::string> children(const std::string& group) const;  // names in native (creation or name) order
+  std::vector<std::string> children(
+      const std::string& group) const;  // names in native (creation or name) order
   // Every dataset's path, depth first.
   std::vector<std::string> datasets() const;
   Dataset dataset(const std::string& path) const;
 
-  // Attributes of the object at `path` ("" or "/" is the root). Fixed- and variable-length strings are both read.
+  // Attributes of the object at `path` ("" or "/" is the root). Fixed- and variable-length strings are both
+  // read.
   bool has_attribute(const std::string& path, const std::string& name) const;
   std::optional<std::string> text_attribute(const std::string& path, const std::string& name) const;
-  // A list of strings, also one split over name0, name1, … as h5py users do beyond 64,512 bytes; nothing if absent.
-  std::optional<std::vector<std::string>> text_list_attribute(const std::string& path, const std::string& name) const;
+  // A list of strings, also one split over name0, name1, … as h5py users do beyond 64,512 bytes; nothing if
+  // absent.
+  std::optional<std::vector<std::string>> text_list_attribute(const std::string& path,
+                                                              const std::string& name) const;
   std::optional<std::int64_t> integer_attribute(const std::string& path, const std::string& name) const;
 
   // Writing. Groups on the way are made.
   void make_group(const std::string& path);
   void write_text_attribute(const std::string& path, const std::string& name, const std::string& value);
   void write_integer_attribute(const std::string& path, const std::string& name, std::int64_t value);
-  // As an array of fixed-length strings; split into name0, name1, … when it is over 64,512 bytes. An empty list becomes
-  // an empty float64 array, as h5py writes it.
-  void write_text_list_attribute(const std::string& path, const std::string& name, const std::vector<std::string>& values);
+  // As an array of fixed-length strings; split into name0, name1, … when it is over 64,512 bytes. An empty
+  // list becomes an empty float64 array, as h5py writes it.
+  void write_text_list_attribute(const std::string& path, const std::string& name,
+                                 const std::vector<std::string>& values);
   // A contiguous dataset. file_type e.g. H5T_IEEE_F32LE; memory_type e.g. H5T_NATIVE_FLOAT.
-  void write(const std::string& path, const Shape& shape, hid_t file_type, hid_t memory_type, const void* data);
+  void write(const std::string& path, const Shape& shape, hid_t file_type, hid_t memory_type,
+             const void* data);
   // The same in pieces of at most `piece_bytes`, letting other threads in between.
-  void write_in_pieces(const std::string& path, const Shape& shape, hid_t file_type, hid_t memory_type, const void* data,
-                       std::size_t element_bytes, std::size_t piece_bytes);
+  void write_in_pieces(const std::string& path, const Shape& shape, hid_t file_type, hid_t memory_type,
+                       const void* data, std::size_t element_bytes, std::size_t piece_bytes);
 
   // Flushes and closes, checking both. A file that is only destroyed may lack what was written last.
   void close();

@@ -13,7 +13,9 @@ namespace stoker {
 
 inline constexpr std::size_t kAlignment = 64;
 
-constexpr std::size_t align_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+constexpr std::size_t align_up(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 class HostBuffer {
  public:

@@ -12,8 +12,8 @@ namespace stoker {
 
 enum class DType : std::uint8_t { f32, f64, bf16, f16, i32, i64, u8 };
 
-std::size_t size_of(DType type);           // bytes an element
-std::string_view name_of(DType type);      // "float32", as NumPy and Keras write it
+std::size_t size_of(DType type);       // bytes an element
+std::string_view name_of(DType type);  // "float32", as NumPy and Keras write it
 
 // Row-major dimensions, all ≥ 0; a scalar has none.
 class Shape {

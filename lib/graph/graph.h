@@ -1,0 +1,171 @@
+// The static graph of one microbatch size: values and operations in execution order.
+//
+// A graph is built forward by GraphBuilder (lib/keras expands layers into it), gets its loss and metrics, its
+// gradients (differentiate.h), and passes (passes.h); then a backend compiles it into a Program. It is a
+// value type: copying it copies everything. Not thread-safe while being changed.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lib/graph/op.h"
+#include "lib/tensor/shape.h"
+
+namespace stoker::graph {
+
+using ValueId = std::int32_t;
+inline constexpr ValueId kNoValue = -1;
+
+// Where the memory of a value is.
+enum class Role : std::uint8_t {
+  input,       // StepArguments::input, fp32 [n, …]
+  target,      // StepArguments::target: int32 labels [n], or fp32 [n, …]
+  parameter,   // parameter `index`: a range of the flat parameter buffer, Keras layout, not padded
+  gradient,    // ∂/∂ parameter `index`: the same range of the flat gradient buffer
+  statistic,   // fp32 range of the tail (StepArguments::statistics) at `index`; summed over leaves
+  output,      // StepArguments::output, fp32
+  constant,    // Graph::constants[index]
+  activation,  // the arena
+};
+
+struct Value {
+  std::string name;
+  Shape shape;
+  DType dtype = DType::f32;
+  Role role = Role::activation;
+  std::int64_t index = -1;     // see Role
+  std::int32_t producer = -1;  // index of the op, −1 for inputs, parameters, constants
+};
+
+struct Op {
+  OpKind kind = OpKind::reshape;
+  Attributes attributes;
+  std::vector<ValueId> inputs, outputs;  // kNoValue where an optional one is absent
+  std::string name;                      // path of the layer, for messages ("block1/conv")
+};
+
+// A named range of the tail. After the step's sum over all leaves the trainer reads it by name.
+struct Statistic {
+  std::string name;  // "loss", "metric/accuracy", "batch_norm/<parameter index of the moving mean>", …
+  std::int64_t offset = 0, size = 0;
+};
+
+// The moving statistics of one BatchNormalization call: after the reduction, moving ← momentum·moving +
+// (1−momentum)·sum/weight.
+struct MovingStatistic {
+  std::int64_t parameter;  // index of the moving mean or variance among the parameters
+  std::int64_t offset;     // in the tail: Σ over leaves of n_leaf·statistic, `size` floats
+  std::int64_t size;
+  float momentum;
+};
+
+struct Graph {
+  std::int64_t batch = 0;  // n; all shapes hold it
+  std::vector<Value> values;
+  std::vector<Op> ops;  // execution order
+  std::vector<std::vector<float>> constants;
+  std::vector<Statistic> statistics;
+  std::vector<MovingStatistic> moving_statistics;
+  std::int64_t statistics_size = 0;  // floats
+  std::size_t forward_ops = 0;       // ops[0, forward_ops) are forward, loss and metrics; the rest backward
+  ValueId prediction = kNoValue;     // the model's output
+  std::vector<std::int64_t>
+      ready_order;  // parameter indices as their gradients become ready (after differentiate)
+};
+
+// What one op costs at its shapes.
+struct Cost {
+  double flops = 0;  // a multiply-add counts 2
+  double bytes = 0;  // read and written once
+};
+Cost cost_of(const Graph& graph, const Op& op);
+
+// Appends ops and values; checks shapes, so a mistake shows where it is made. Throws std::logic_error on a
+// mistake of the caller (layers check the user's shapes before).
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(std::int64_t batch);
+
+  ValueId input(const Shape& shape_without_batch);
+  ValueId target(const Shape& shape_with_batch, DType dtype);
+  ValueId parameter(std::int64_t index, const Shape& shape,
+                    const std::string& name);                          // the same value for the same index
+  ValueId constant(std::vector<float> data, const std::string& name);  // shape (size)
+
+  // Adds an op of one output (the first) and returns it; name is the layer's path.
+  ValueId add(OpKind kind, Attributes attributes, std::vector<ValueId> inputs, const std::string& name);
+  // The same for ops with `outputs` outputs.
+  std::vector<ValueId> add_many(OpKind kind, Attributes attributes, std::vector<ValueId> inputs,
+                                std::size_t outputs, const std::string& name);
+  // Ops whose output shape is not determined by their inputs: reshape, reduce_to_shape, fill.
+  ValueId add_shaped(OpKind kind, Attributes attributes, std::vector<ValueId> inputs, const Shape& shape,
+                     const std::string& name);
+
+  // Registers `size` floats of the tail and returns a value of role statistic with shape (size).
+  ValueId statistic(const std::string& name, std::int64_t size);
+  // Registers value `x`·n as the contribution to moving statistic `parameter` (adds a scale op into the
+  // tail).
+  void moving_statistic(ValueId x, std::int64_t parameter, float momentum, const std::string& name);
+
+  // Adds the loss (and its gradient output if `training`) over target; the sum goes to statistic "loss".
+  // Where the prediction comes out of a softmax (or sigmoid, for binary cross-entropy), its logits are used,
+  // as Keras does: the caller passes the value to look behind. Returns the d_prediction value or kNoValue.
+  void add_loss(const LossAttributes& loss, ValueId prediction, ValueId target, bool training);
+  void add_metric(const MetricAttributes& metric, ValueId prediction, ValueId target,
+                  const std::string& name);
+
+  // Copies or redirects the prediction to Role::output.
+  void set_output(ValueId prediction, bool bind_to_output);
+
+  const Value& value(ValueId id) const { return graph_.values[static_cast<std::size_t>(id)]; }
+  const Shape& shape(ValueId id) const { return value(id).shape; }
+  std::int64_t batch() const { return graph_.batch; }
+  Graph finish();
+
+ private:
+  Graph graph_;
+};
+
+// Appends the backward ops of a graph with a training loss. `trainable[k]`: whether parameter k gets a
+// gradient; nothing is computed for the rest, nor for the input. Values used more than once have their
+// gradients added. Sets ready_order; the gradient of a shared parameter is ready after its last use.
+void differentiate(Graph& graph, const std::vector<bool>& trainable);
+
+// The passes, in this order. Each leaves the results the same but for rounding; tests check each against the
+// graph without it.
+void fuse_activations(Graph& graph);     // into conv2d, matmul, batch_norm, binary; and their gradients
+void fuse_pool_gradients(Graph& graph);  // ReLU before a max pool
+void remove_dead_ops(Graph& graph);
+void run_passes(Graph& graph);
+
+// Ranges of the parameters in the flat buffers: trainable ones first, in ready_order, then the others by
+// index. No padding: offsets count floats.
+struct ParameterLayout {
+  struct Range {
+    std::int64_t offset = 0, size = 0;
+    bool trainable = false;
+  };
+  std::vector<Range> ranges;        // by parameter index
+  std::vector<std::int64_t> order;  // parameter indices by offset
+  std::int64_t trainable_size = 0, total_size = 0;
+};
+// `sizes[k]` floats of parameter k. The graph of any batch size gives the same layout.
+ParameterLayout make_layout(const Graph& training_graph, const std::vector<std::int64_t>& sizes,
+                            const std::vector<bool>& trainable);
+
+// Offsets of all activations, and of each op's scratch, in one arena: liveness, then best fit by decreasing
+// size. Views (reshape) share the memory of their source; an op that may work in place does.
+struct MemoryPlan {
+  std::vector<std::int64_t> value_offset;    // bytes, −1 for values that are not in the arena
+  std::vector<std::int64_t> scratch_offset;  // by op
+  std::int64_t arena_bytes = 0;              // a multiple of 64
+};
+MemoryPlan plan_memory(const Graph& graph, std::span<const std::size_t> scratch_bytes);
+
+std::string name_of(OpKind kind);
+// A listing for people and for tests: an op a line with its values and shapes.
+std::string to_string(const Graph& graph);
+
+}  // namespace stoker::graph

@@ -1,0 +1,89 @@
+// A Keras model: layers and their calls, flattened (nested models are dissolved into their layers), one input
+// and one output for now.
+//
+// Not thread-safe while being changed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/graph/graph.h"
+#include "lib/keras/layer.h"
+
+namespace stoker::keras {
+
+// One application of a layer: a node of the model's graph.
+struct Call {
+  std::size_t layer = 0;            // index into Model::layers
+  std::vector<std::size_t> inputs;  // indices into Model::calls, each smaller than this call's
+  Shape shape;                      // of the output, without the batch axis
+};
+
+struct Weight {
+  std::string name;  // "conv2d/kernel"; a nested layer's has its models before it: "inner/d1/kernel"
+  WeightSpec spec;
+  bool trainable = true;     // spec.trainable and its layer's and all models' around it
+  std::vector<float> value;  // Keras layout, row-major; always filled
+};
+
+class Model {
+ public:
+  std::string name;
+  std::string origin;  // file it came from, for messages
+  std::vector<std::unique_ptr<Layer>>
+      layers;                            // in the order in which Keras counts them (model.layers), flattened
+  std::vector<std::string> layer_paths;  // name with nesting ("inner/d1"), by layer
+  std::vector<std::vector<std::int64_t>> layer_weights;  // indices into weights, by layer
+  std::vector<Call> calls;  // topological order; calls[0] is the input (layer InputLayer)
+  std::size_t output_call = 0;
+  std::vector<Weight> weights;  // by layer, in the layer's order: trainable, then non-trainable
+  std::optional<nlohmann::json> training_config;  // as the file has it (compile)
+
+  const Shape& input_shape() const { return calls[0].shape; }  // without the batch axis
+  const Shape& output_shape() const { return calls[output_call].shape; }
+  std::int64_t parameter_count(bool trainable_only) const;
+
+  // The architecture as Keras JSON in the dialect common to Keras 2 and 3 (to_json()'s object level).
+  nlohmann::json to_json() const;
+};
+
+// Reads .json, .h5 (legacy), .keras; the kind is found from the content. Weights the file has are loaded,
+// else freshly drawn with `seed`. Throws UserError naming file, layer and option.
+Model load_model(const std::string& path, std::uint64_t seed);
+
+// The same from an architecture already parsed; weights freshly drawn.
+Model model_from_json(const nlohmann::json& json, const std::string& origin, std::uint64_t seed);
+
+// --weights FILE: an .h5 (legacy, whole model or save_weights), .keras or *.weights.h5 for this architecture.
+// By order, names checked.
+void load_weights(Model& model, const std::string& path);
+
+// One .h5 that Keras 2 and 3 both open; written to a temporary name, synced, renamed.
+void save_model_h5(const Model& model, const std::string& path);
+
+// `stoker inspect --hash`: over the weights' names, shapes and bytes in Keras layout.
+std::string weights_hash(const Model& model);
+
+// A built-in architecture (mlp, lenet5, convnet, resnet18, resnet50, mobilenetv2, …) as Keras JSON. Throws
+// UserError listing the names. input_shape is H, W, C.
+nlohmann::json builtin_model(const std::string& name, std::int64_t classes, const Shape& input_shape);
+std::vector<std::string> builtin_model_names();
+
+struct GraphOptions {
+  std::int64_t batch = 1;
+  bool training = false;                      // dropout on, batch statistics, gradients
+  std::optional<graph::LossAttributes> loss;  // with its target
+  std::vector<std::pair<std::string, graph::MetricAttributes>> metrics;
+  bool bind_output = false;  // write the prediction to StepArguments::output
+  Shape target_shape;        // without the batch axis; () for labels
+  DType target_dtype = DType::i32;
+};
+// Expands the model, adds loss and metrics, and for training the gradients; passes have run. Parameter k is
+// weights[k].
+graph::Graph build_graph(const Model& model, const GraphOptions& options);
+
+}  // namespace stoker::keras
