@@ -7,6 +7,7 @@ lib_base_libbase_a_SOURCES = \
 	%D%/hash.h %D%/hash.cpp \
 	%D%/log.h %D%/log.cpp \
 	%D%/philox.h \
+	%D%/split.h \
 	%D%/text.h %D%/text.cpp \
 	%D%/weights_hash.h %D%/weights_hash.cpp
 BASE_LIBS = lib/base/libbase.a
@@ -15,6 +16,6 @@ BASE_LINK = $(XXHASH_LIBS) $(FMT_LIBS) -lpthread
 if HAVE_GTEST
 check_PROGRAMS += tests/unit/base/base_test
 TESTS += tests/unit/base/base_test
-tests_unit_base_base_test_SOURCES = tests/unit/base/base_test.cpp
+tests_unit_base_base_test_SOURCES = tests/unit/base/base_test.cpp tests/unit/base/split_test.cpp
 tests_unit_base_base_test_LDADD = $(BASE_LIBS) $(GTEST_MAIN_LIBS) $(BASE_LINK)
 endif
