@@ -2,54 +2,61 @@
 // OpKind; lib/graph offers for each its shape rule, its FLOPs and bytes, and its gradient as further
 // operations (ops/*.cpp, table in op_table.h).
 //
-// Everywhere: n is the samples of the microbatch, activations are fp32, row-major and channels last (NHWC:
-// [n, h, w, c]); kernels have Keras layouts. "→" names the outputs in order; [x] is optional and absent
-// inputs are kNoValue.
+// Everywhere: n is the samples of the microbatch; activations are fp32, row-major, channels last (NHWC:
+// [n,h,w,c]); kernels have Keras layouts. What stands after → are the outputs in order. [x] is optional;
+// what is absent is kNoValue.
 //
 // Forward
-//   conv2d(x[n,h,w,c], w[kh,kw,c/groups,o], [bias[o]]) → y[n,oh,ow,o]        y = act(conv(x, w) + bias); act
-//   may be fused matmul(x[n,k], w[k,m], [bias[m]]) → y[n,m]                               the same; Dense on
-//   rank > 2 is reshaped to 2-D pool2d(x[n,h,w,c]) → y[n,oh,ow,c], [argmax u8, shape of y]               max:
-//   argmax = kh·KW+kw of the first maximum in
-//                                                                            the window (training graphs,
-//                                                                            window ≤ 255 cells); average:
-//                                                                            divides by the cells that are no
-//                                                                            padding
-//   global_pool(x[n,…,c]) → y[n,c]                                           mean or max over all axes
-//   between activation(x) → y                                                        element-wise,
-//   ActivationAttributes softmax(x[…,c]) → y                                                      over the
-//   last axis, max subtracted batch_norm(x[…,c], [gamma[c]], [beta[c]]) → y, mean[c], variance[c]      biased
-//   variance over all but the last axis batch_norm_inference(x[…,c], [gamma], [beta], mean[c], variance[c]) →
-//   y binary(a, b) → y                                                         add, multiply, subtract,
-//   maximum…, NumPy broadcasting; act may be fused scale(x) → y y = factor · x (any shape; also into
-//   statistics) affine(x, [shift], [scale], [offset]) → y                                y = (x −
-//   shift)·scale + offset; each has 1 or
-//                                                                            x.shape[-1] elements (constants)
-//   concat(x0, x1, …) → y      slice(x) → y      pad2d(x) → y                copies; slice is the gradient of
-//   both others reshape(x) → y                                                           a view: y shares x's
-//   memory, no kernel runs dropout(x) → y                                                           y =
-//   x·mask/(1−rate); mask from the counter RNG
-//                                                                            (random.h), so the gradient is
-//                                                                            the same op on dy
-//   loss(prediction[n,…], target) → sum[1], [d_prediction]                   sum over samples of the
-//   per-sample loss; d_prediction =
-//                                                                            loss_seed · ∂sum/∂prediction
-//                                                                            (training graphs)
-//   metric(prediction[n,…], target) → sum[1]                                 sum over samples
-//   fill(…) → y                                                              a constant
+//   conv2d(x[n,h,w,c], w[kh,kw,c/groups,o], [bias[o]]) → y[n,oh,ow,o]
+//       act(conv(x, w) + bias)
+//   matmul(x[n,k], w[k,m], [bias[m]]) → y[n,m]
+//       act(x·w + bias); a Dense on rank > 2 is reshaped to 2-D
+//   pool2d(x[n,h,w,c]) → y[n,oh,ow,c], [argmax u8, of y's shape]
+//       max: argmax = i·window_w + j of the first maximum in the window (training graphs; windows of up to 255
+//       cells); average: divides by the number of cells that are no padding
+//   global_pool(x[n,…,c]) → y[n,c]
+//       mean or max over all axes between
+//   activation(x) → y
+//   softmax(x[…,c]) → y
+//       over the last axis, the maximum subtracted
+//   batch_norm(x[…,c], [gamma[c]], [beta[c]]) → y, mean[c], variance[c]
+//       act(…); biased variance over all axes but the last
+//   batch_norm_inference(x[…,c], [gamma[c]], [beta[c]], mean[c], variance[c]) → y
+//   binary(a, b) → y
+//       act(a ∘ b) with NumPy's broadcasting
+//   scale(x) → y
+//       factor·x, any shape; also into the statistics
+//   affine(x, [shift], [scale], [offset]) → y
+//       (x − shift)·scale + offset; each has 1 or x.shape[-1] elements
+//   concat(x0, x1, …) → y, slice(x) → y, pad2d(x) → y
+//       copies; slice is the gradient of both others
+//   reshape(x) → y
+//       a view: y shares x's memory and no kernel runs
+//   dropout(x) → y
+//       x·mask/(1 − rate); the mask comes from the counter RNG (random.h), so the gradient is the same op on dy
+//   loss(prediction[n,…], target) → sum[1], [d_prediction]
+//       the sum over samples of the per-sample loss; d_prediction = loss_seed · ∂sum/∂prediction (training)
+//   metric(prediction[n,…], target) → sum[1]
+//       the sum over samples
+//   fill() → y
+//       every element is the factor
 // Backward
-//   conv2d_grad_input(dy, w) → dx      conv2d_grad_weights(x, dy) → dw, [db]
-//   matmul_grad_input(dy, w) → dx      matmul_grad_weights(x, dy) → dw, [db]
-//   pool2d_grad(dy, [argmax], [y]) → dx                                      argmax for max. y given: the
-//   gradient of a ReLU before a
-//                                                                            max pool is fused (dy counts
-//                                                                            where y > 0)
-//   global_pool_grad(dy, [x], [y]) → dx                                      max shares dy equally among
-//   ties, as TensorFlow does activation_grad(dy, z) → dx                                              z is y
-//   if from_output, else x softmax_grad(dy, y) → dx batch_norm_grad(dy, x, [gamma], mean, variance, [y]) →
-//   dx, [dgamma], [dbeta]   y given: the gradient of a fused ReLU comes first batch_norm_inference_grad(dy,
-//   [gamma], variance) → dx reduce_to_shape(dy) → dx                                                 sums
-//   over the broadcast axes
+//   conv2d_grad_input(dy, w) → dx
+//   conv2d_grad_weights(x, dy) → dw, [db]
+//   matmul_grad_input(dy, w) → dx
+//   matmul_grad_weights(x, dy) → dw, [db]
+//   pool2d_grad(dy, [argmax], [y]) → dx
+//       argmax for max. y given: the gradient of a ReLU before the max pool is fused (dy counts where y > 0)
+//   global_pool_grad(dy, [x], [y]) → dx
+//       max shares dy equally among ties, as TensorFlow does
+//   activation_grad(dy, z) → dx
+//       z is y if from_output, else x
+//   softmax_grad(dy, y) → dx
+//   batch_norm_grad(dy, x, [gamma], mean, variance, [y]) → dx, [dgamma], [dbeta]
+//       y given: the gradient of the fused activation comes first
+//   batch_norm_inference_grad(dy, [gamma], variance) → dx
+//   reduce_to_shape(dy) → dx
+//       sums over the broadcast axes
 #pragma once
 
 #include <cstdint>
