@@ -79,12 +79,25 @@ class Layer {
   // variance) take them by this; false if the layer has no such thing.
   virtual bool adopt_file_weights(std::span<const std::vector<float>>) { return false; }
 
+  // An activation that no single string says in both dialects (a LeakyReLU object as a Dense's activation,
+  // hard_sigmoid) is given up here: the layer becomes linear, and the layers returned, which have no weights,
+  // are to be called one after the other on the output of each of its calls. Their names start with this
+  // layer's; the caller makes them unique. Empty for all other layers. To be called once, before build.
+  virtual std::vector<std::unique_ptr<Layer>> split_activation() { return {}; }
+
  protected:
   std::vector<WeightSpec> weights_;
 };
 
-// Reads {"class_name", "config", …} of a layer that is not itself a model. `file` is for messages.
-std::unique_ptr<Layer> make_layer(const nlohmann::json& layer, const std::string& file);
+// What a layer's config cannot say itself.
+struct ParseContext {
+  std::string file;     // for messages
+  int keras_major = 3;  // the Keras that wrote the file, 2 or 3: "hard_sigmoid" differs
+};
+
+// Reads {"class_name", "config", …} of a layer that is not itself a model. Throws UserError for a class that
+// the table lacks, and for every key and value that is not honoured.
+std::unique_ptr<Layer> make_layer(const nlohmann::json& layer, const ParseContext& context);
 
 // Draws a fresh weight (GlorotUniform, HeNormal, Zeros, …): a pure function of (initializer, shape, seed,
 // key), so every rank draws the same. `key` is a number of the weight, e.g. its index in the model.
