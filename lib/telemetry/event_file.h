@@ -9,9 +9,9 @@
 // The first event is file_version "brain.Event:2".
 //
 // Every attempt of a run writes a file of its own, whose name sorts after those that exist: TensorBoard reads
-// a folder's files in that order. After the version, a resumed attempt's file says SessionLog START with the
-// first step it will write, at which TensorBoard drops the events of that step and later ones from the files
-// before: a step that a crash made the run repeat appears once.
+// a folder's files in that order. After the version it says SessionLog START with the first step that it will
+// write, at which TensorBoard drops the events of that step and later ones from the files before: a step that
+// a crash made the run repeat appears once.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib/base/handle.h"
+#include "lib/telemetry/append_file.h"
 
 namespace stoker::telemetry {
 
@@ -33,22 +33,20 @@ struct Scalar {
 // caller may warn and go on.
 class EventFile {
  public:
-  // Makes the folder and the file, with the version event in it already: a short run leaves no empty file.
-  // first_step is the first step that will be added, counted from 1; above 1 the START event is written.
+  // Makes the folder and the file, with both first events in it already: a short run leaves no empty file.
+  // first_step is the first step that will be added, counted from 1.
   EventFile(const std::string& folder, std::int64_t first_step);
 
   // One event with all scalars, by one write(2): a killed process leaves whole events. wall_time in seconds
   // since 1970.
   void add(std::int64_t step, double wall_time, std::span<const Scalar> scalars);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
 
  private:
   void write_event(std::string_view event);
 
-  std::string path_;
-  FileDescriptor fd_;
-  std::uint64_t length_ = 0;
+  AppendFile file_;
 };
 
 }  // namespace stoker::telemetry

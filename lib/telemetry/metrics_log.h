@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/base/handle.h"
+#include "lib/telemetry/append_file.h"
 
 namespace stoker::telemetry {
 
@@ -48,17 +48,15 @@ class MetricsLog {
   void append(const MetricsLine& line);
 
   // Bytes written so far: goes into a checkpoint.
-  std::uint64_t length() const { return length_; }
+  std::uint64_t length() const { return file_.length(); }
   // Bytes that the file lacked of keep_bytes when it was opened; worth a warning if not 0.
   std::uint64_t missing_bytes() const { return missing_bytes_; }
 
   // Makes what was appended durable: before a checkpoint that records length() is begun.
-  void sync();
+  void sync() { file_.sync(); }
 
  private:
-  std::string path_;
-  FileDescriptor fd_;
-  std::uint64_t length_ = 0;
+  AppendFile file_;
   std::uint64_t missing_bytes_ = 0;
 };
 
