@@ -1,8 +1,11 @@
 // The static graph of one microbatch size: values and operations in execution order.
 //
 // A graph is built forward by GraphBuilder (lib/keras expands layers into it), gets its loss and metrics, its
-// gradients (differentiate.h), and passes (passes.h); then a backend compiles it into a Program. It is a
-// value type: copying it copies everything. Not thread-safe while being changed.
+// gradients (differentiate), and passes (run_passes); then a backend compiles it into a Program. It is a
+// value type: copying it copies everything. Every value has one producer and comes before its readers. Values
+// that a pass left without producer and readers stay in the list. Not thread-safe while being changed.
+//
+// Mistakes of the calling code throw std::logic_error, naming the layer.
 #pragma once
 
 #include <cstdint>
@@ -70,20 +73,29 @@ struct Graph {
   std::vector<MovingStatistic> moving_statistics;
   std::int64_t statistics_size = 0;  // floats
   std::size_t forward_ops = 0;       // ops[0, forward_ops) are forward, loss and metrics; the rest backward
-  ValueId prediction = kNoValue;     // the model's output
-  std::vector<std::int64_t>
-      ready_order;  // parameter indices as their gradients become ready (after differentiate)
+  ValueId prediction = kNoValue;     // the model's output; kNoValue where nothing needs it (remove_dead_ops)
+  // Parameter indices as their gradients become ready (after differentiate).
+  std::vector<std::int64_t> ready_order;
 };
+
+// The value whose memory `id` is a view of (through any number of reshapes), or `id` itself. Its role says
+// where the memory is; it has as many elements, but may have another shape.
+ValueId memory_root(const Graph& graph, ValueId id);
+
+// By value: the indices of the ops that read it, rising.
+std::vector<std::vector<std::size_t>> readers_of(const Graph& graph);
 
 // What one op costs at its shapes.
 struct Cost {
   double flops = 0;  // a multiply-add counts 2
   double bytes = 0;  // read and written once
 };
-Cost cost_of(const Graph& graph, const Op& op);
+Cost cost_of(const Graph& graph, const Op& op);  // reshape: nothing
 
 // Appends ops and values; checks shapes, so a mistake shows where it is made. Throws std::logic_error on a
 // mistake of the caller (layers check the user's shapes before).
+//
+// An op that does nothing is not added, its input is returned: a linear activation, a dropout of rate 0.
 class GraphBuilder {
  public:
   explicit GraphBuilder(std::int64_t batch);
@@ -94,29 +106,33 @@ class GraphBuilder {
                     const std::string& name);                          // the same value for the same index
   ValueId constant(std::vector<float> data, const std::string& name);  // shape (size)
 
-  // Adds an op of one output (the first) and returns it; name is the layer's path.
+  // Adds an op with only its first output, and returns that; name is the layer's path. differentiate adds the
+  // outputs that a gradient needs (argmax of a max pool, mean and variance of batch_norm).
   ValueId add(OpKind kind, Attributes attributes, std::vector<ValueId> inputs, const std::string& name);
-  // The same for ops with `outputs` outputs.
+  // The same for ops with `outputs` outputs, in the order of op.h.
   std::vector<ValueId> add_many(OpKind kind, Attributes attributes, std::vector<ValueId> inputs,
                                 std::size_t outputs, const std::string& name);
-  // Ops whose output shape is not determined by their inputs: reshape, reduce_to_shape, fill.
+  // Ops whose output shape is not determined by their inputs: reshape, reduce_to_shape, fill, gradients of
+  // convolutions and pools. A reshape is added even to the same shape (add_loss does not look behind it).
   ValueId add_shaped(OpKind kind, Attributes attributes, std::vector<ValueId> inputs, const Shape& shape,
                      const std::string& name);
 
-  // Registers `size` floats of the tail and returns a value of role statistic with shape (size).
-  ValueId statistic(const std::string& name, std::int64_t size);
-  // Registers value `x`·n as the contribution to moving statistic `parameter` (adds a scale op into the
-  // tail).
+  // Adds a scale op that writes factor·x into the tail, as the statistic `name` (new, of x's elements).
+  void add_statistic(ValueId x, float factor, const std::string& name);
+  // Registers value `x`·n as the contribution to moving statistic `parameter` (add_statistic). A name that is
+  // taken (a shared layer's second call) gets "#2", "#3", …: the entries apply in their order.
   void moving_statistic(ValueId x, std::int64_t parameter, float momentum, const std::string& name);
 
   // Adds the loss (and its gradient output if `training`) over target; the sum goes to statistic "loss".
   // Where the prediction comes out of a softmax (or sigmoid, for binary cross-entropy), its logits are used,
-  // as Keras does: the caller passes the value to look behind. Returns the d_prediction value or kNoValue.
-  void add_loss(const LossAttributes& loss, ValueId prediction, ValueId target, bool training);
+  // whatever loss.from_logits says, as Keras does. Returns d_prediction (of the logits, then) or kNoValue.
+  ValueId add_loss(const LossAttributes& loss, ValueId prediction, ValueId target, bool training);
+  // `prediction` is the model's output, after its softmax. The sum goes to statistic "metric/NAME".
   void add_metric(const MetricAttributes& metric, ValueId prediction, ValueId target,
                   const std::string& name);
 
-  // Copies or redirects the prediction to Role::output.
+  // Names the model's output; with bind_to_output its memory (memory_root) becomes Role::output, by a copy if
+  // it must.
   void set_output(ValueId prediction, bool bind_to_output);
 
   const Value& value(ValueId id) const { return graph_.values[static_cast<std::size_t>(id)]; }
@@ -128,16 +144,25 @@ class GraphBuilder {
   Graph graph_;
 };
 
-// Appends the backward ops of a graph with a training loss. `trainable[k]`: whether parameter k gets a
-// gradient; nothing is computed for the rest, nor for the input. Values used more than once have their
-// gradients added. Sets ready_order; the gradient of a shared parameter is ready after its last use.
+// Appends the backward ops of a graph with a training loss, before any pass. `trainable[k]`: whether
+// parameter k gets a gradient; nothing is computed for the rest, nor for the input. Values used more than
+// once have their gradients added. Sets ready_order, which depends on the order of the forward ops only; the
+// gradient of a shared parameter is ready after its first use in the forward order. Every trainable parameter
+// must have a value (GraphBuilder::parameter); where the loss does not depend on it, its gradient is filled
+// with zero. The memory of a gradient (Role::gradient) is read by no op.
 void differentiate(Graph& graph, const std::vector<bool>& trainable);
 
-// The passes, in this order. Each leaves the results the same but for rounding; tests check each against the
-// graph without it.
-void fuse_activations(Graph& graph);     // into conv2d, matmul, batch_norm, binary; and their gradients
-void fuse_pool_gradients(Graph& graph);  // ReLU before a max pool
+// The passes. Each leaves the results the same; tests check each against the graph without it.
+//
+// An activation that alone reads the output of a conv2d, matmul, batch_norm(_inference) or binary goes into
+// it; the gradient of a ReLU into a batch_norm_grad that alone reads it.
+void fuse_activations(Graph& graph);
+// The gradient of a ReLU before a max pool goes into pool2d_grad.
+void fuse_pool_gradients(Graph& graph);
+// Removes what neither a gradient, nor a statistic, nor a bound output depends on, and optional outputs that
+// nothing reads. A prediction that is not bound to the output counts as not needed.
 void remove_dead_ops(Graph& graph);
+// All of them, in the order that suits.
 void run_passes(Graph& graph);
 
 // Ranges of the parameters in the flat buffers: trainable ones first, in ready_order, then the others by
@@ -155,13 +180,21 @@ struct ParameterLayout {
 ParameterLayout make_layout(const Graph& training_graph, const std::vector<std::int64_t>& sizes,
                             const std::vector<bool>& trainable);
 
+// By op: how many floats at the start of the flat gradient buffer have their final values once it has run.
+std::vector<std::int64_t> gradients_ready(const Graph& graph, const ParameterLayout& layout);
+
 // Offsets of all activations, and of each op's scratch, in one arena: liveness, then best fit by decreasing
-// size. Views (reshape) share the memory of their source; an op that may work in place does.
+// size. Views (reshape) share the memory of their source. The first output of an activation, activation_grad,
+// binary (of equal shapes), scale, affine or dropout may have the address of an input that nothing reads
+// afterwards; apart from that no two values that live at one time overlap each other or the op's scratch.
+// The same graph gives the same plan. Offsets are multiples of 64.
 struct MemoryPlan {
-  std::vector<std::int64_t> value_offset;    // bytes, −1 for values that are not in the arena
-  std::vector<std::int64_t> scratch_offset;  // by op
+  // Bytes, by value; −1 for values that are not in the arena (views of such: see memory_root).
+  std::vector<std::int64_t> value_offset;
+  std::vector<std::int64_t> scratch_offset;  // by op; −1 where it needs none
   std::int64_t arena_bytes = 0;              // a multiple of 64
 };
+// scratch_bytes: by op, or empty for none.
 MemoryPlan plan_memory(const Graph& graph, std::span<const std::size_t> scratch_bytes);
 
 std::string name_of(OpKind kind);
