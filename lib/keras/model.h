@@ -1,5 +1,9 @@
-// A Keras model: layers and their calls, flattened (nested models are dissolved into their layers), one input
-// and one output for now.
+// A Keras model: layers and their calls, flattened, one input and one output for now.
+//
+// Flattened: nested models are dissolved into their layers, so that layers, names and order are those of the
+// .h5 that save_model_h5() writes, whatever file the model came from: saving and loading change neither
+// weight names nor their order, hence neither weights_hash() nor random numbers. A nested layer's name has
+// its models' names before it ("inner_d1"); characters that Keras 3 refuses in a name ('/') become '_'.
 //
 // Not thread-safe while being changed.
 #pragma once
@@ -21,27 +25,32 @@ struct Call {
   std::size_t layer = 0;            // index into Model::layers
   std::vector<std::size_t> inputs;  // indices into Model::calls, each smaller than this call's
   Shape shape;                      // of the output, without the batch axis
+  bool inference = false;           // called with training=False for good, as Keras 2 files can say: no
+                                    // dropout, moving statistics in training too
 };
 
 struct Weight {
-  std::string name;  // "conv2d/kernel"; a nested layer's has its models before it: "inner/d1/kernel"
+  std::string name;  // layer's name / its own: "conv2d/kernel", "inner_d1/kernel"
   WeightSpec spec;
   bool trainable = true;     // spec.trainable and its layer's and all models' around it
   std::vector<float> value;  // Keras layout, row-major; always filled
 };
 
+struct ModelTree;  // the architecture as the file has it, nested (model_tree.h)
+
 class Model {
  public:
   std::string name;
-  std::string origin;  // file it came from, for messages
-  std::vector<std::unique_ptr<Layer>>
-      layers;                            // in the order in which Keras counts them (model.layers), flattened
-  std::vector<std::string> layer_paths;  // name with nesting ("inner/d1"), by layer
+  std::string origin;                          // file it came from, for messages
+  bool sequential = false;                     // a Sequential in Keras' eyes: a chain, each layer called once
+  std::vector<std::unique_ptr<Layer>> layers;  // in Keras' order (model.layers), InputLayer included
+  std::vector<std::string> layer_paths;        // name with nesting ("inner/d1"), by layer, for messages
   std::vector<std::vector<std::int64_t>> layer_weights;  // indices into weights, by layer
   std::vector<Call> calls;  // topological order; calls[0] is the input (layer InputLayer)
   std::size_t output_call = 0;
   std::vector<Weight> weights;  // by layer, in the layer's order: trainable, then non-trainable
   std::optional<nlohmann::json> training_config;  // as the file has it (compile)
+  std::shared_ptr<const ModelTree> tree;          // how weight files of the same architecture are laid out
 
   const Shape& input_shape() const { return calls[0].shape; }  // without the batch axis
   const Shape& output_shape() const { return calls[output_call].shape; }
@@ -52,14 +61,19 @@ class Model {
 };
 
 // Reads .json, .h5 (legacy), .keras; the kind is found from the content. Weights the file has are loaded,
-// else freshly drawn with `seed`. Throws UserError naming file, layer and option.
-Model load_model(const std::string& path, std::uint64_t seed);
+// else freshly drawn with `seed`. `data_shape` (of a sample, without the batch axis) completes an input shape
+// that the file leaves open (a Sequential that was never built; None axes); it is not compared with one that
+// the file states. Throws UserError naming file, layer and option.
+Model load_model(const std::string& path, std::uint64_t seed,
+                 const std::optional<Shape>& data_shape = std::nullopt);
 
 // The same from an architecture already parsed; weights freshly drawn.
-Model model_from_json(const nlohmann::json& json, const std::string& origin, std::uint64_t seed);
+Model model_from_json(const nlohmann::json& json, const std::string& origin, std::uint64_t seed,
+                      const std::optional<Shape>& data_shape = std::nullopt);
 
 // --weights FILE: an .h5 (legacy, whole model or save_weights), .keras or *.weights.h5 for this architecture.
-// By order, names checked.
+// By order, as Keras does; where the names in the file say another order than the model's, a UserError names
+// both.
 void load_weights(Model& model, const std::string& path);
 
 // One .h5 that Keras 2 and 3 both open; written to a temporary name, synced, renamed.
@@ -67,6 +81,10 @@ void save_model_h5(const Model& model, const std::string& path);
 
 // `stoker inspect --hash`: over the weights' names, shapes and bytes in Keras layout.
 std::string weights_hash(const Model& model);
+
+// What `stoker inspect --json` prints of a model: parameters, trainable_parameters, inputs and outputs (name,
+// shape), layers (name, class, output_shape, parameters, trainable). The batch axis is null.
+nlohmann::json inspect_json(const Model& model);
 
 // A built-in architecture (mlp, lenet5, convnet, resnet18, resnet50, mobilenetv2, …) as Keras JSON. Throws
 // UserError listing the names. input_shape is H, W, C.
