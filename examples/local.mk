@@ -1,2 +1,4 @@
 # Examples.
-EXTRA_DIST += %D%/debian.sh
+EXTRA_DIST += \
+	%D%/debian.sh %D%/quickstart \
+	%D%/fashion-mnist/model.py %D%/fashion-mnist/model.json %D%/fashion-mnist/train.cfg

@@ -10,9 +10,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from pathlib import Path
 
@@ -90,6 +92,47 @@ def stoker(*arguments, ranks=0, expect=EXIT_DONE, timeout=300, env=None, cwd=Non
         raise AssertionError(f"{' '.join(done.args)}\nreturned {done.returncode}, not {expect}\n"
                              f"stdout: {done.stdout[-2000:]}\nstderr: {done.stderr[-4000:]}")
     return done
+
+
+class Launched:
+    """A run that goes on while the test watches or disturbs it. `ranks` > 0 runs it under mpirun."""
+
+    def __init__(self, arguments, ranks, folder, env=None):
+        self.log = Path(folder) / f"terminal-{time.monotonic_ns()}.txt"
+        with open(self.log, "w") as out:
+            self.process = subprocess.Popen(command(arguments, ranks), env=environment(**(env or {})), stdout=out,
+                                            stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+
+    def rank_pids(self):
+        """The processes that mpirun started on this machine; empty before it has."""
+        try:
+            return [int(pid) for pid in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+                    .read_text().split()]
+        except FileNotFoundError:
+            return []
+
+    def wait(self, timeout=120):
+        """The exit code; kills the run and raises if it has not ended within `timeout` seconds."""
+        try:
+            return self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            for pid in self.rank_pids():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"not ended after {timeout} s: {self.text()[-3000:]}") from None
+
+    def text(self):
+        return self.log.read_text(errors="replace")
+
+
+def is_running(pid):
+    """True while a process exists and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def error_lines(stderr):

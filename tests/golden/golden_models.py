@@ -134,6 +134,24 @@ def nested(keras):
     return keras.Model(inputs, layers.Dense(10, "softmax", name="probabilities")(x), name="nested")
 
 
+def everything(keras):
+    """What the exactness tests train: dropout, batch normalisation, L2, a residual add. Not compared with Keras."""
+    layers = keras.layers
+    l2 = keras.regularizers.L2(0.001)
+    inputs = keras.Input((8, 8, 1), name="image")
+    x = layers.Rescaling(1 / 16, name="scale")(inputs)
+    x = layers.Conv2D(8, 3, padding="same", use_bias=False, kernel_regularizer=l2, name="conv1")(x)
+    x = layers.BatchNormalization(name="norm1")(x)
+    x = stem = layers.ReLU(name="relu1")(x)
+    x = layers.Dropout(0.1, name="drop1")(x)
+    x = layers.Conv2D(8, 3, padding="same", use_bias=False, name="conv2")(x)
+    x = layers.BatchNormalization(name="norm2")(x)
+    x = layers.ReLU(name="relu2")(layers.Add(name="add")([x, stem]))
+    x = layers.Flatten(name="flatten")(layers.MaxPooling2D(2, name="pool")(x))
+    x = layers.Dropout(0.3, name="drop2")(layers.Dense(32, "relu", kernel_regularizer=l2, name="hidden")(x))
+    return keras.Model(inputs, layers.Dense(10, "softmax", name="probabilities")(x), name="everything")
+
+
 MODELS = {
     "mlp": mlp,
     "mlp_regularised": lambda keras: mlp(keras, regularised=True),
@@ -144,12 +162,13 @@ MODELS = {
     "depthwise": depthwise,
     "shared_layer": shared_layer,
     "nested": nested,
+    "everything": everything,
 }
 
 # How each model's file is written, so that all kinds are read.
 FILE_KINDS = {"mlp": "h5", "mlp_regularised": "keras", "mlp_constrained": "keras", "lenet5": "h5",
               "cnn_batch_norm": "json", "residual": "keras", "depthwise": "h5", "shared_layer": "json",
-              "nested": "keras"}
+              "nested": "keras", "everything": "json"}
 
 
 @dataclass(frozen=True)
