@@ -72,6 +72,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string name() const = 0;         // "cpu"
+  virtual std::string instruction_set() const = 0;  // what decides the bits: "avx512_core_amx", "sm_90", …
   virtual std::string description() const = 0;  // library, version, instruction set, threads
   virtual std::unique_ptr<Memory> allocate(std::size_t bytes) = 0;
   virtual void copy_to_device(void* device, const void* host, std::size_t bytes) = 0;
