@@ -1,1 +1,27 @@
-# graph
+# The graph of ops: shapes, gradients, passes, memory plan.
+noinst_LIBRARIES += lib/graph/libgraph.a
+lib_graph_libgraph_a_SOURCES = \
+	%D%/differentiate.cpp \
+	%D%/fuse_activations.cpp \
+	%D%/fuse_pool_gradients.cpp \
+	%D%/gradient_context.h %D%/gradient_context.cpp \
+	%D%/graph.h \
+	%D%/graph_builder.cpp \
+	%D%/graph_edit.h %D%/graph_edit.cpp \
+	%D%/graph_queries.cpp \
+	%D%/memory_plan.cpp \
+	%D%/op.h \
+	%D%/op_table.h %D%/op_table.cpp \
+	%D%/parameter_layout.cpp \
+	%D%/random.h \
+	%D%/remove_dead_ops.cpp \
+	%D%/ops/activation_op.cpp \
+	%D%/ops/batch_norm_op.cpp \
+	%D%/ops/conv2d_op.cpp \
+	%D%/ops/copy_op.cpp \
+	%D%/ops/element_wise_op.cpp \
+	%D%/ops/loss_op.cpp \
+	%D%/ops/matmul_op.cpp \
+	%D%/ops/op_families.h \
+	%D%/ops/pool2d_op.cpp
+GRAPH_LIBS = lib/graph/libgraph.a $(TENSOR_LIBS)
