@@ -1,0 +1,72 @@
+#include "lib/keras/layers/layer_base.h"
+
+#include <utility>
+
+#include "lib/base/error.h"
+
+namespace stoker::keras {
+
+LayerBase::LayerBase(const ConfigReader& reader) : where_(reader.where()) {
+  name = reader.name();
+  trainable = reader.trainable();
+}
+
+LayerBase::LayerBase(std::string layer_name, std::string where) : where_(std::move(where)) {
+  name = std::move(layer_name);
+}
+
+nlohmann::json LayerBase::base_config() const {
+  return {{"name", name}, {"trainable", trainable}, {"dtype", "float32"}};
+}
+
+void LayerBase::set_weights(std::vector<WeightSpec> specs) {
+  if (!built_) {
+    for (const WeightSpec& spec : specs) {
+      const std::string& initializer = spec.initializer.name;
+      const bool fits = initializer == "Identity"     ? spec.shape.rank() == 2
+                        : initializer == "Orthogonal" ? spec.shape.rank() >= 2
+                                                      : true;
+      if (!fits) {
+        misfit(initializer + " for a weight of shape " + to_string(spec.shape) + ", " + spec.name,
+               "use another initializer");
+      }
+    }
+    weights_ = std::move(specs);
+    built_ = true;
+    return;
+  }
+  for (std::size_t k = 0; k < weights_.size(); ++k) {
+    if (weights_[k].shape == specs[k].shape) continue;
+    misfit("a shared layer called on inputs that need " + weights_[k].name + " of shapes " +
+               to_string(weights_[k].shape) + " and " + to_string(specs[k].shape),
+           "call it on inputs of one shape");
+  }
+}
+
+const Shape& LayerBase::only_input(std::span<const Shape> inputs) const {
+  if (inputs.size() != 1) {
+    misfit("a layer of one input called on " + std::to_string(inputs.size()), "give it one tensor");
+  }
+  return inputs[0];
+}
+
+void LayerBase::need_rank(const Shape& input, std::size_t rank, std::string_view axes) const {
+  if (input.rank() == rank) return;
+  misfit("an input of shape " + to_string(input) + " a sample", "give it " + std::string(axes));
+}
+
+void LayerBase::misfit(std::string_view what, std::string_view what_to_do) const {
+  throw UserError(what, where_, what_to_do);
+}
+
+graph::ValueId LayerBase::parameter(graph::GraphBuilder& builder, const ExpandContext& context, std::size_t k,
+                                    const Shape& shape) const {
+  return builder.parameter(context.weights[k], shape, context.path + "/" + weights_[k].name);
+}
+
+graph::ValueId LayerBase::parameter(graph::GraphBuilder& builder, const ExpandContext& context,
+                                    std::size_t k) const {
+  return parameter(builder, context, k, weights_[k].shape);
+}
+
+}  // namespace stoker::keras

@@ -1,0 +1,81 @@
+#include "lib/keras/layers/layer_table.h"
+
+#include "lib/base/error.h"
+#include "lib/base/text.h"
+#include "lib/keras/layers/activation_layers.h"
+#include "lib/keras/layers/layer_classes.h"
+#include "lib/keras/layers/preprocessing_layers.h"
+
+namespace stoker::keras {
+
+namespace {
+
+const LayerEntry kLayers[] = {
+    {"InputLayer", "InputLayer", make_input},
+    {"Dense", "Dense", make_dense},
+    {"Activation", "Activation", make_activation},
+    {"ReLU", "ReLU", make_relu},
+    {"LeakyReLU", "LeakyReLU", make_leaky_relu},
+    {"ELU", "ELU", make_elu},
+    {"Softmax", "Softmax", make_softmax},
+    {"Flatten", "Flatten", make_flatten},
+    {"Reshape", "Reshape", make_reshape},
+    {"Rescaling", "Rescaling", make_rescaling_layer},
+    {"Normalization", "Normalization", make_normalization},
+    {"Add", "Add", make_merge},
+    {"Average", "Average", make_merge},
+    {"Maximum", "Maximum", make_merge},
+    {"Minimum", "Minimum", make_merge},
+    {"Multiply", "Multiply", make_merge},
+    {"Subtract", "Subtract", make_merge},
+    {"Concatenate", "Concatenate", make_concatenate},
+};
+
+// Layers that people meet often and that cannot be read, with what to do instead.
+struct Refusal {
+  std::string_view class_name, reason;
+};
+const Refusal kRefusals[] = {
+    {"Lambda", "its function is Python code: write it with layers"},
+    {"TFOpLambda",
+     "a TensorFlow function in the model: use the layer that does the same (Add, Activation, …)"},
+    {"SlicingOpLambda", "a slice of a tensor in the model: use Cropping2D"},
+};
+
+const LayerEntry* find_entry(std::string_view class_name) {
+  for (const LayerEntry& entry : kLayers) {
+    if (entry.class_name == class_name) return &entry;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::span<const LayerEntry> layer_entries() { return kLayers; }
+
+std::vector<std::string_view> layer_class_names() {
+  std::vector<std::string_view> names;
+  for (const LayerEntry& entry : kLayers) {
+    if (entry.class_name == entry.written_as) names.push_back(entry.class_name);
+  }
+  return names;
+}
+
+std::unique_ptr<Layer> make_layer(const nlohmann::json& layer, const ParseContext& context) {
+  ConfigReader reader(layer, context);
+  for (const Refusal& refusal : kRefusals) {
+    if (refusal.class_name == reader.class_name()) reader.fail("unsupported layer", refusal.reason);
+  }
+  const LayerEntry* entry = find_entry(reader.class_name());
+  if (entry == nullptr) {
+    std::vector<std::string> known;
+    for (const std::string_view name : layer_class_names()) known.emplace_back(name);
+    reader.fail("unknown layer", "the layers known are " + join(known, ", "));
+  }
+  std::unique_ptr<Layer> made = entry->make(reader);
+  made->class_name = entry->written_as;
+  reader.finish();
+  return made;
+}
+
+}  // namespace stoker::keras
