@@ -2,3 +2,7 @@
 EXTRA_DIST += \
 	%D%/run %D%/suites.py %D%/requirements.txt %D%/stoker_testing.py \
 	%D%/cli %D%/exactness %D%/faults %D%/golden %D%/sanitizers
+
+# Built on request: by the tsan suite of tests/run.
+EXTRA_PROGRAMS += tests/sanitizers/planted_race
+tests_sanitizers_planted_race_SOURCES = %D%/sanitizers/planted_race.cpp

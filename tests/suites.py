@@ -97,11 +97,17 @@ def make_check(folder, env=None, make=("check",)):
     code = run(["make", "-k", "-j", JOBS, *make], folder, log, GTEST_OUTPUT=f"xml:{results}/", **(env or {}))
     counts, messages = count_gtest(results)
     for trs in sorted(folder.glob("tests/**/*.trs")):
-        if re.search(r"^:test-result: (FAIL|ERROR|XPASS)", trs.read_text(), re.M):
-            program = trs.with_suffix("").name
-            if not any(message.startswith(f"{program}: ") and " skipped: " not in message for message in messages):
+        program, outcome = trs.with_suffix("").name, trs.read_text()
+        named = any(message.startswith(f"{program}: ") and " skipped: " not in message for message in messages)
+        if re.search(r"^:test-result: (FAIL|ERROR|XPASS)", outcome, re.M):
+            if not named:
                 counts = counts._replace(failed=counts.failed + 1)
                 messages.append(f"{program}\n{excerpt(trs.with_suffix('.log').read_text(errors='replace'))}")
+        elif not (results / f"{program}.xml").exists():  # a script: one case
+            skipped = ":test-result: SKIP" in outcome
+            counts = counts._replace(passed=counts.passed + (not skipped), skipped=counts.skipped + skipped)
+            if skipped:
+                messages.append(f"{program} skipped: {trs.with_suffix('.log').read_text(errors='replace').strip()}")
     if code != 0 and counts.failed == 0:
         counts = counts._replace(failed=1)
         messages.append(f"make {' '.join(make)} failed\n{excerpt(log.read_text(errors='replace'))}")
@@ -130,14 +136,14 @@ def count_tap(text, name):
     return Counts(passed, failed, skipped), messages
 
 
-def scripts(suite):
-    """Runs tests/SUITE/test_*.py with the optimised build."""
+def scripts(suite, **env):
+    """Runs tests/SUITE/test_*.py, with the optimised build unless `env` says otherwise."""
     if build("build") is None:
         return Counts(0, 1, 0), []
     total, messages = Counts(0, 0, 0), []
     for script in sorted((SOURCE / "tests" / suite).glob("test_*.py")):
         log = BUILD / f"{suite}-{script.stem}.log"
-        run([sys.executable, str(script)], BUILD, log)
+        run([sys.executable, str(script)], BUILD, log, **env)
         counts, said = count_tap(log.read_text(errors="replace"), f"{suite}/{script.stem}")
         total = Counts(*map(sum, zip(total, counts)))
         messages += said
@@ -156,6 +162,16 @@ def address_sanitizer():
         return Counts(0, 1, 0), []
     leaks = f"suppressions={SOURCE}/tests/sanitizers/lsan.supp:print_suppressions=0"
     return make_check(folder, {"LSAN_OPTIONS": leaks, "ASAN_OPTIONS": "detect_stack_use_after_return=1"})
+
+
+def thread_sanitizer():
+    """Trainings whose prefetch, writer and communication threads ThreadSanitizer watches."""
+    folder = build("tsan", "--enable-sanitizers=thread", cxxflags="-O1 -g1",
+                   targets=("trainer/stoker", "tests/sanitizers/planted_race"))
+    if folder is None:
+        return Counts(0, 1, 0), []
+    return scripts("sanitizers", STOKER=str(folder / "trainer" / "stoker"),
+                   PLANTED_RACE=str(folder / "tests" / "sanitizers" / "planted_race"))
 
 
 def distcheck():
@@ -177,6 +193,7 @@ SUITES = {
     "exactness": lambda: scripts("exactness"),
     "faults": lambda: scripts("faults"),
     "asan": address_sanitizer,
+    "tsan": thread_sanitizer,
     "distcheck": distcheck,
 }
 

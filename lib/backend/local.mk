@@ -1,1 +1,2 @@
-# backend
+# What a device must offer; the devices have fragments of their own.
+EXTRA_DIST += %D%/backend.h

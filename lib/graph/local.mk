@@ -25,3 +25,22 @@ lib_graph_libgraph_a_SOURCES = \
 	%D%/ops/op_families.h \
 	%D%/ops/pool2d_op.cpp
 GRAPH_LIBS = lib/graph/libgraph.a $(TENSOR_LIBS)
+
+# The meaning of the ops as plain loops; tests of backends link it too.
+GRAPH_REFERENCE_SOURCES = \
+	tests/unit/graph/reference_element_wise.cpp \
+	tests/unit/graph/reference_interpreter.cpp tests/unit/graph/reference_interpreter.h \
+	tests/unit/graph/reference_losses.cpp \
+	tests/unit/graph/reference_norms.cpp \
+	tests/unit/graph/reference_ops.h \
+	tests/unit/graph/reference_windows.cpp
+
+if HAVE_GTEST
+check_PROGRAMS += tests/unit/graph/graph_test
+TESTS += tests/unit/graph/graph_test
+tests_unit_graph_graph_test_SOURCES = \
+	$(GRAPH_REFERENCE_SOURCES) \
+	tests/unit/graph/gradient_test.cpp \
+	tests/unit/graph/graph_test_support.cpp tests/unit/graph/graph_test_support.h
+tests_unit_graph_graph_test_LDADD = $(GRAPH_LIBS) $(BASE_LIBS) $(GTEST_MAIN_LIBS) $(BASE_LINK)
+endif

@@ -1,0 +1,74 @@
+// Our own kernels, compiled once for each instruction set and reached through one table that is chosen at run
+// time. A function works on the calling thread alone, on the range it is given; dividing work among threads
+// is the caller's (parallel.h).
+//
+// Unless said otherwise: arrays are fp32 and dense, an output may be the same array as an input of the same
+// shape, but may not overlap it otherwise. `rows` × `c` arrays are row-major. Sums run in an order that
+// depends on the sizes and the instruction set only.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "lib/graph/op.h"
+
+namespace stoker::backend::cpu {
+
+struct Functions {
+  const char* instruction_set;  // "avx512", "avx2", "baseline"
+
+  // Element-wise, over n elements.
+  void (*activation)(const graph::ActivationAttributes& attributes, const float* x, float* y, std::int64_t n);
+  // dx = dy · derivative at z (the activation's output if attributes.from_output, else its input).
+  void (*activation_gradient)(const graph::ActivationAttributes& attributes, const float* dy, const float* z,
+                              float* dx, std::int64_t n);
+  // y[i] = a[i·a_step] ∘ b[i·b_step], steps 0 or 1.
+  void (*binary)(graph::BinaryKind kind, const float* a, std::int64_t a_step, const float* b,
+                 std::int64_t b_step, float* y, std::int64_t n);
+  void (*scale)(float factor, const float* x, float* y, std::int64_t n);
+  // y = (x − shift)·scale + offset over rows × c; a step is 1 (one value a column) or 0 (one value for all).
+  void (*affine)(const float* x, const float* shift, std::int64_t shift_step, const float* scale,
+                 std::int64_t scale_step, const float* offset, std::int64_t offset_step, float* y,
+                 std::int64_t rows, std::int64_t c);
+  // y[i] = kept ? x[i] / (1 − rate) : 0 for elements [begin, end) of the whole array; begin a multiple of 4.
+  void (*dropout)(std::uint64_t key, float rate, const float* x, float* y, std::int64_t begin,
+                  std::int64_t end);
+  // Whether all n values are finite.
+  bool (*all_finite)(const float* x, std::int64_t n);
+
+  // Rows.
+  void (*softmax)(const float* x, float* y, std::int64_t rows, std::int64_t c);
+  void (*softmax_gradient)(const float* dy, const float* y, float* dx, std::int64_t rows, std::int64_t c);
+  // y[row] += bias, then the activation.
+  void (*bias_activation)(const graph::ActivationAttributes& attributes, const float* bias, float* y,
+                          std::int64_t rows, std::int64_t c);
+  // sums[j] = Σ over rows of x[row, j].
+  void (*column_sums)(const float* x, std::int64_t rows, std::int64_t c, float* sums);
+  // values[row] = the row's loss; d = scale · gradient, if not null. `target` holds int32 labels (sparse), or
+  // fp32 rows × c. Only the cross-entropies over classes.
+  void (*class_loss)(const graph::LossAttributes& attributes, const float* prediction, const void* target,
+                     float* d, float scale, double* values, std::int64_t rows, std::int64_t c);
+  // The element-wise losses: values[row] = the mean over the row's c elements; d as above, with the 1/c of
+  // the mean in `scale`.
+  void (*element_loss)(const graph::LossAttributes& attributes, const float* prediction, const float* target,
+                       float* d, float scale, double* values, std::int64_t rows, std::int64_t c);
+  // values[row] = the row's metric.
+  void (*metric)(const graph::MetricAttributes& attributes, const float* prediction, const void* target,
+                 double* values, std::int64_t rows, std::int64_t c);
+};
+
+// The tables this CPU can run, best first; never empty ("baseline" runs everywhere).
+std::vector<const Functions*> available_functions();
+
+namespace avx512 {
+extern const Functions kFunctions;
+}
+namespace avx2 {
+extern const Functions kFunctions;
+}
+namespace baseline {
+extern const Functions kFunctions;
+}
+
+}  // namespace stoker::backend::cpu

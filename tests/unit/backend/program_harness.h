@@ -1,0 +1,60 @@
+// Runs a graph on the CPU with random parameters, inputs and targets, and hands back everything it wrote.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/backend/cpu/program_cpu.h"
+#include "lib/graph/graph.h"
+#include "lib/tensor/memory.h"
+
+namespace stoker::backend::cpu::test {
+
+// A thread count and an instruction set: what may change the bits.
+struct Setting {
+  int threads;
+  const Functions* functions;
+};
+// 1 and 2 threads with every instruction set of this machine.
+std::vector<Setting> all_settings();
+std::string to_string(const Setting& setting);
+
+// What a graph works on.
+struct Data {
+  std::vector<float> input, float_target, parameters;
+  std::vector<std::int32_t> labels;
+  float loss_seed = 1.0f;
+};
+struct Results {
+  std::vector<float> output, gradients, statistics;
+};
+
+// Uniform values in [−1, 1), the same for the same seed.
+std::vector<float> random_values(std::int64_t count, std::uint64_t seed);
+// Fits the graph; labels are in [0, classes).
+Data random_data(const graph::Graph& graph, const graph::ParameterLayout& layout, std::int64_t classes,
+                 std::uint64_t seed);
+// The layout of a graph in which every parameter trains; a graph without gradients has an empty one.
+graph::ParameterLayout layout_of(const graph::Graph& graph);
+
+class Harness {
+ public:
+  Harness(const graph::Graph& graph, const graph::ParameterLayout& layout, const Setting& setting);
+
+  // Forward, and backward where the graph has gradients.
+  Results run(const Data& data);
+  StepArguments arguments(const Data& data);
+  Program& program() { return *program_; }
+
+ private:
+  CpuBackend backend_;
+  std::unique_ptr<Program> program_;
+  HostBuffer arena_, parameters_, gradients_, statistics_, output_, input_, target_;
+};
+
+// Largest |a − b| / max(1, |b|); infinite where one is not finite or the sizes differ.
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b);
+
+}  // namespace stoker::backend::cpu::test
