@@ -63,8 +63,8 @@ class Loader {
   Loader& operator=(const Loader&) = delete;
 
   // Blocks until the next step's batch is ready. It is valid until the next call. For one calling thread.
-  // Rethrows what preparing that batch threw (again at every later call). Not to be called after the last
-  // batch of end_epoch − 1.
+  // Rethrows what preparing that batch threw (again at every later call). A call after the last batch before
+  // end_epoch throws std::logic_error.
   const StepBatch& next();
 
   std::int64_t steps_per_epoch() const;

@@ -1,11 +1,28 @@
 # Sources of samples, the order of an epoch, augmentation, batches prepared in the background.
 noinst_LIBRARIES += lib/data/libdata.a
 lib_data_libdata_a_SOURCES = \
+	%D%/array_source.h %D%/array_source.cpp \
 	%D%/augment.h %D%/augment.cpp \
+	%D%/byte_stream.h %D%/byte_stream.cpp \
+	%D%/cifar_format.cpp \
+	%D%/csv_format.cpp \
+	%D%/csv_labels.h %D%/csv_labels.cpp \
+	%D%/csv_reader.h %D%/csv_reader.cpp \
+	%D%/data_spec.h %D%/data_spec.cpp \
 	%D%/element.h %D%/element.cpp \
-	%D%/loader.h \
+	%D%/file_digest.h %D%/file_digest.cpp \
+	%D%/formats.h %D%/formats.cpp \
+	%D%/hdf5_format.cpp \
+	%D%/idx_format.cpp \
+	%D%/loader.h %D%/loader.cpp \
+	%D%/memory_limit.h %D%/memory_limit.cpp \
+	%D%/npy_format.cpp \
+	%D%/npy_header.h %D%/npy_header.cpp \
+	%D%/npz_format.cpp \
+	%D%/records.h %D%/records.cpp \
 	%D%/sampler.h %D%/sampler.cpp \
-	%D%/source.h
+	%D%/source.h %D%/source.cpp \
+	%D%/zip_directory.h %D%/zip_directory.cpp
 lib_data_libdata_a_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CPPFLAGS)
 DATA_LIBS = lib/data/libdata.a $(HDF5FILE_LIBS)
 DATA_LINK = $(HDF5_LINK) $(ZLIB_LIBS)

@@ -65,7 +65,8 @@ struct Description {
   // MiB go in whole, larger ones by their size and 1,024 pieces of 64 KiB spread evenly from the first to the
   // last byte.
   std::string digest;
-  std::string text;  // for people: "60000 samples (28, 28) uint8, labels uint8"
+  std::string advice;  // what would make reading faster, for a warning; mostly empty
+  std::string text;    // for people: "60000 samples (28, 28) uint8, labels uint8"
 };
 
 // What read() works in, one a thread; it grows to the largest read and is then reused.
