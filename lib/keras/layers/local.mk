@@ -4,14 +4,19 @@ noinst_LIBRARIES += lib/keras/layers/libkeraslayers.a
 lib_keras_layers_libkeraslayers_a_SOURCES = \
 	%D%/activation_function.h %D%/activation_function.cpp \
 	%D%/activation_layers.h %D%/activation_layers.cpp \
+	%D%/batch_normalization_layer.cpp \
 	%D%/config_reader.h %D%/config_reader.cpp \
+	%D%/convolution_layers.cpp \
 	%D%/dense_layer.cpp \
+	%D%/dropout_layer.cpp \
+	%D%/image_window.h %D%/image_window.cpp \
 	%D%/initializers.h %D%/initializers.cpp \
 	%D%/input_layer.cpp \
 	%D%/layer_base.h %D%/layer_base.cpp \
 	%D%/layer_classes.h \
 	%D%/layer_table.h %D%/layer_table.cpp \
 	%D%/merge_layers.cpp \
+	%D%/pooling_layers.cpp \
 	%D%/preprocessing_layers.h %D%/preprocessing_layers.cpp \
 	%D%/reshaping_layers.cpp \
 	%D%/weight_options.h %D%/weight_options.cpp
