@@ -1,1 +1,2 @@
-# doc
+# Documentation.
+dist_man_MANS += %D%/stoker.1
