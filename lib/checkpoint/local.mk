@@ -9,6 +9,7 @@ lib_checkpoint_libcheckpoint_a_SOURCES = \
 	%D%/step_folder.h %D%/step_folder.cpp \
 	%D%/writer.h %D%/writer.cpp
 lib_checkpoint_libcheckpoint_a_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CPPFLAGS)
+EXTRA_DIST += doc/formats/checkpoint.md
 CHECKPOINT_LIBS = lib/checkpoint/libcheckpoint.a $(HDF5FILE_LIBS)
 
 if HAVE_GTEST

@@ -65,8 +65,7 @@ class Writer::Impl {
     tensors_.clear();
     for (const TensorSource& tensor : tensors) tensors_.push_back(tensor.info);
     slices_ = slices_of_rank(tensors_, options_.rank, options_.ranks);
-    const std::size_t bytes = bytes_of(slices_, tensors_);
-    if (staging_.bytes() < bytes) staging_ = HostBuffer(bytes);
+    reserve_bytes(bytes_of(slices_, tensors_));
     std::byte* to = staging_.data();
     for (const Slice& slice : slices_) {
       const std::size_t start = static_cast<std::size_t>(slice.begin) * size_of(tensors_[slice.tensor].dtype);
@@ -78,6 +77,10 @@ class Writer::Impl {
     seal_ = Seal{"shard", step, options_.attempt, ++saves_, options_.rank, options_.ranks, 0, ""};
     folder_ = options_.directory + "/" + step_directory_name(step);
     set(SaveState::writing);
+  }
+
+  void reserve(std::span<const TensorInfo> tensors) {
+    reserve_bytes(staging_bytes(tensors, options_.rank, options_.ranks));
   }
 
   void commit() {
@@ -132,6 +135,10 @@ class Writer::Impl {
   }
 
  private:
+  void reserve_bytes(std::size_t bytes) {
+    if (staging_.bytes() < bytes) staging_ = HostBuffer(bytes);
+  }
+
   bool working() const { return state_ == SaveState::writing || state_ == SaveState::committing; }
 
   // The background thread.
@@ -256,6 +263,7 @@ std::uint64_t Writer::staging_bytes(std::span<const TensorInfo> tensors, int ran
   return bytes_of(slices_of_rank(tensors, rank, ranks), tensors);
 }
 
+void Writer::reserve(std::span<const TensorInfo> tensors) { impl_->reserve(tensors); }
 void Writer::begin(std::int64_t step, std::span<const TensorSource> tensors, const nlohmann::json& state) {
   impl_->begin(step, tensors, state);
 }

@@ -76,6 +76,9 @@ class Writer {
   // report. Pure.
   static std::uint64_t staging_bytes(std::span<const TensorInfo> tensors, int rank, int ranks);
 
+  // Makes the staging buffer for these tensors now, so that the first begin() need not.
+  void reserve(std::span<const TensorInfo> tensors);
+
   // Starts a save of the state after `step` steps. Tensors come in the same order on every rank. `state` is the JSON
   // document of scalar state (used on rank 0 only; numbers that may be NaN or infinite through exact_json). Blocks for the
   // copy alone; the staging buffer is kept and reused. Throws std::logic_error while busy(), std::bad_alloc, and
