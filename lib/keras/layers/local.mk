@@ -26,9 +26,15 @@ if HAVE_GTEST
 check_PROGRAMS += tests/unit/keras_layers/keras_layers_test
 TESTS += tests/unit/keras_layers/keras_layers_test
 tests_unit_keras_layers_keras_layers_test_SOURCES = \
+	$(GRAPH_REFERENCE_SOURCES) \
 	tests/unit/keras_layers/initializers_test.cpp \
 	tests/unit/keras_layers/layer_config_test.cpp \
+	tests/unit/keras_layers/layer_golden_test.cpp \
 	tests/unit/keras_layers/layer_testing.h
 tests_unit_keras_layers_keras_layers_test_LDADD = $(KERAS_LAYERS_LIBS) $(GRAPH_LIBS) $(TENSOR_LIBS) $(BASE_LIBS) \
 	$(GTEST_MAIN_LIBS) $(BASE_LINK)
 endif
+EXTRA_DIST += \
+	tests/unit/keras_layers/fixtures/layer_cases.py \
+	tests/unit/keras_layers/fixtures/layers.json \
+	tests/unit/keras_layers/fixtures/make_layer_fixtures.py
