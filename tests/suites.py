@@ -190,6 +190,7 @@ SUITES = {
     "unit": unit,
     "golden": lambda: scripts("golden"),
     "cli": lambda: scripts("cli"),
+    "learning": lambda: scripts("learning"),
     "exactness": lambda: scripts("exactness"),
     "faults": lambda: scripts("faults"),
     "asan": address_sanitizer,

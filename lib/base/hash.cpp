@@ -12,13 +12,34 @@ std::uint64_t hash64(const void* data, std::size_t bytes, std::uint64_t seed) {
   return XXH3_64bits_withSeed(data, bytes, seed);
 }
 
-struct Hash128::State {
+namespace {
+
+// Owns XXH3's streaming state, which the 64-bit and the 128-bit hash share.
+struct XxhState {
   XXH3_state_t* xxh = XXH3_createState();
-  State() {
+  XxhState() {
     if (xxh == nullptr) throw std::bad_alloc();
-    XXH3_128bits_reset(xxh);
   }
-  ~State() { XXH3_freeState(xxh); }
+  ~XxhState() { XXH3_freeState(xxh); }
+  XxhState(const XxhState&) = delete;
+  XxhState& operator=(const XxhState&) = delete;
+};
+
+}  // namespace
+
+struct Hash64::State : XxhState {
+  State() { XXH3_64bits_reset(xxh); }
+};
+
+Hash64::Hash64() : state_(std::make_unique<State>()) {}
+Hash64::~Hash64() = default;
+Hash64::Hash64(Hash64&&) noexcept = default;
+Hash64& Hash64::operator=(Hash64&&) noexcept = default;
+void Hash64::update(const void* data, std::size_t bytes) { XXH3_64bits_update(state_->xxh, data, bytes); }
+std::uint64_t Hash64::value() const { return XXH3_64bits_digest(state_->xxh); }
+
+struct Hash128::State : XxhState {
+  State() { XXH3_128bits_reset(xxh); }
 };
 
 Hash128::Hash128() : state_(std::make_unique<State>()) {}

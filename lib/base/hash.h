@@ -12,6 +12,21 @@ namespace stoker {
 // XXH3, 64 bits: checksums of checkpoint slices and the comparison of parameters across ranks.
 std::uint64_t hash64(const void* data, std::size_t bytes, std::uint64_t seed = 0);
 
+// The same value as hash64 (seed 0), fed in pieces.
+class Hash64 {
+ public:
+  Hash64();
+  ~Hash64();
+  Hash64(Hash64&&) noexcept;
+  Hash64& operator=(Hash64&&) noexcept;
+  void update(const void* data, std::size_t bytes);
+  std::uint64_t value() const;  // more may be fed afterwards
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 // XXH3, 128 bits, fed in pieces: digests of models and data.
 class Hash128 {
  public:

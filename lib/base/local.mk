@@ -16,6 +16,7 @@ BASE_LINK = $(XXHASH_LIBS) $(FMT_LIBS) -lpthread
 if HAVE_GTEST
 check_PROGRAMS += tests/unit/base/base_test
 TESTS += tests/unit/base/base_test
-tests_unit_base_base_test_SOURCES = tests/unit/base/base_test.cpp tests/unit/base/split_test.cpp
+tests_unit_base_base_test_SOURCES = tests/unit/base/base_test.cpp tests/unit/base/split_test.cpp \
+	tests/unit/base/weights_hash_test.cpp
 tests_unit_base_base_test_LDADD = $(BASE_LIBS) $(GTEST_MAIN_LIBS) $(BASE_LINK)
 endif

@@ -178,7 +178,7 @@ def _(_):
 def _(_):
     run, _ = finished()
     record = json.loads((run / "run.json").read_text())
-    assert {"command", "options", "seed", "versions", "environment", "attempts"} <= set(record), sorted(record)
+    assert {"command", "options", "seeds", "digests", "versions", "environment", "attempts"} <= set(record), sorted(record)
     assert len(record["attempts"]) == 1 and {"start", "end", "outcome"} <= set(record["attempts"][0])
     assert "sparse_categorical_accuracy" in json.dumps(record), "what `accuracy` was resolved to is not said"
 
@@ -187,7 +187,7 @@ def _(_):
 def _(_):
     run, _ = finished()
     report = json.loads((run / "report.json").read_text())
-    total = sum(report["parts"].values())
+    total = sum(report["breakdown"].values())
     assert abs(total - report["wall_seconds"]) <= 0.01 * report["wall_seconds"], report
 
 

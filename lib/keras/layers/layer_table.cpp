@@ -13,6 +13,15 @@ namespace {
 const LayerEntry kLayers[] = {
     {"InputLayer", "InputLayer", make_input},
     {"Dense", "Dense", make_dense},
+    {"Conv2D", "Conv2D", make_conv2d},
+    {"DepthwiseConv2D", "DepthwiseConv2D", make_depthwise_conv2d},
+    {"SeparableConv2D", "SeparableConv2D", make_separable_conv2d},
+    {"MaxPooling2D", "MaxPooling2D", make_max_pooling2d},
+    {"AveragePooling2D", "AveragePooling2D", make_average_pooling2d},
+    {"GlobalMaxPooling2D", "GlobalMaxPooling2D", make_global_max_pooling2d},
+    {"GlobalAveragePooling2D", "GlobalAveragePooling2D", make_global_average_pooling2d},
+    {"BatchNormalization", "BatchNormalization", make_batch_normalization},
+    {"Dropout", "Dropout", make_dropout},
     {"Activation", "Activation", make_activation},
     {"ReLU", "ReLU", make_relu},
     {"LeakyReLU", "LeakyReLU", make_leaky_relu},
@@ -20,8 +29,9 @@ const LayerEntry kLayers[] = {
     {"Softmax", "Softmax", make_softmax},
     {"Flatten", "Flatten", make_flatten},
     {"Reshape", "Reshape", make_reshape},
-    {"Rescaling", "Rescaling", make_rescaling_layer},
-    {"Normalization", "Normalization", make_normalization},
+    {"ZeroPadding2D", "ZeroPadding2D", make_zero_padding2d},
+    {"Cropping2D", "Cropping2D", make_cropping2d},
+    {"Identity", "Identity", make_identity},
     {"Add", "Add", make_merge},
     {"Average", "Average", make_merge},
     {"Maximum", "Maximum", make_merge},
@@ -29,6 +39,18 @@ const LayerEntry kLayers[] = {
     {"Multiply", "Multiply", make_merge},
     {"Subtract", "Subtract", make_merge},
     {"Concatenate", "Concatenate", make_concatenate},
+    {"Rescaling", "Rescaling", make_rescaling_layer},
+    {"Normalization", "Normalization", make_normalization},
+    // Names that Keras knows these by as well.
+    {"Convolution2D", "Conv2D", make_conv2d},
+    {"DepthwiseConvolution2D", "DepthwiseConv2D", make_depthwise_conv2d},
+    {"SeparableConvolution2D", "SeparableConv2D", make_separable_conv2d},
+    {"MaxPool2D", "MaxPooling2D", make_max_pooling2d},
+    {"AvgPool2D", "AveragePooling2D", make_average_pooling2d},
+    {"GlobalMaxPool2D", "GlobalMaxPooling2D", make_global_max_pooling2d},
+    {"GlobalAvgPool2D", "GlobalAveragePooling2D", make_global_average_pooling2d},
+    {"BatchNormalizationV1", "BatchNormalization", make_batch_normalization},
+    {"BatchNormalizationV2", "BatchNormalization", make_batch_normalization},
 };
 
 // Layers that people meet often and that cannot be read, with what to do instead.
@@ -40,6 +62,13 @@ const Refusal kRefusals[] = {
     {"TFOpLambda",
      "a TensorFlow function in the model: use the layer that does the same (Add, Activation, …)"},
     {"SlicingOpLambda", "a slice of a tensor in the model: use Cropping2D"},
+    {"PReLU", "its slopes are weights: use LeakyReLU"},
+    {"SpatialDropout2D", "use Dropout"},
+    {"GaussianNoise", "use --augment, or leave it out"},
+    {"GaussianDropout", "use Dropout"},
+    {"AlphaDropout", "use Dropout"},
+    {"ActivityRegularization", "use kernel_regularizer"},
+    {"Permute", "store the data channels last"},
 };
 
 const LayerEntry* find_entry(std::string_view class_name) {

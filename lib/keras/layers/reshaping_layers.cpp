@@ -82,9 +82,119 @@ class ReshapeLayer final : public LayerBase {
   std::vector<std::int64_t> target_;
 };
 
+class IdentityLayer final : public LayerBase {
+ public:
+  explicit IdentityLayer(const ConfigReader& reader) : LayerBase(reader) {}
+
+  Shape build(std::span<const Shape> inputs) override { return only_input(inputs); }
+  graph::ValueId expand(graph::GraphBuilder&, std::span<const graph::ValueId> inputs,
+                        const ExpandContext&) const override {
+    return inputs[0];
+  }
+  json config() const override { return base_config(); }
+};
+
+// k, [vertical, horizontal] or [[top, bottom], [left, right]], each ≥ 0.
+graph::Padding2D read_margins(ConfigReader& reader, const std::string& key, std::int64_t fallback) {
+  json value = reader.take(key);
+  if (value.is_null()) value = fallback;
+  if (!value.is_array()) value = json::array({value, value});
+  std::vector<std::int64_t> sides;
+  for (const json& axis : value) {
+    const json pair = axis.is_array() ? axis : json::array({axis, axis});
+    for (const json& side : pair) {
+      const bool valid = pair.size() == 2 && side.is_number_integer() && side.get<std::int64_t>() >= 0;
+      if (!valid)
+        reader.refuse(key, value, "give whole numbers of at least 0: k, [v, h] or [[t, b], [l, r]]");
+      sides.push_back(side.get<std::int64_t>());
+    }
+  }
+  if (sides.size() != 4) reader.refuse(key, value, "give k, [v, h] or [[t, b], [l, r]]");
+  return {sides[0], sides[1], sides[2], sides[3]};
+}
+
+json margins_config(const graph::Padding2D& margins) {
+  return json::array({{margins.top, margins.bottom}, {margins.left, margins.right}});
+}
+
+class ZeroPaddingLayer final : public LayerBase {
+ public:
+  explicit ZeroPaddingLayer(ConfigReader& reader)
+      : LayerBase(reader), margins_(read_margins(reader, "padding", 1)) {}
+
+  Shape build(std::span<const Shape> inputs) override {
+    const Shape& input = only_input(inputs);
+    need_rank(input, 3, "images of height, width and channels");
+    return Shape{input[0] + margins_.top + margins_.bottom, input[1] + margins_.left + margins_.right,
+                 input[2]};
+  }
+
+  graph::ValueId expand(graph::GraphBuilder& builder, std::span<const graph::ValueId> inputs,
+                        const ExpandContext& context) const override {
+    return builder.add(graph::OpKind::pad2d, margins_, {inputs[0]}, context.path);
+  }
+
+  json config() const override {
+    json config = base_config();
+    config["padding"] = margins_config(margins_);
+    config["data_format"] = "channels_last";
+    return config;
+  }
+
+ private:
+  graph::Padding2D margins_;
+};
+
+class CroppingLayer final : public LayerBase {
+ public:
+  explicit CroppingLayer(ConfigReader& reader)
+      : LayerBase(reader), margins_(read_margins(reader, "cropping", 0)) {}
+
+  Shape build(std::span<const Shape> inputs) override {
+    const Shape& input = only_input(inputs);
+    need_rank(input, 3, "images of height, width and channels");
+    const Shape output = cropped(input);
+    if (output[0] < 1 || output[1] < 1) {
+      misfit("nothing is left of an input of shape " + to_string(input), "crop less");
+    }
+    return output;
+  }
+
+  graph::ValueId expand(graph::GraphBuilder& builder, std::span<const graph::ValueId> inputs,
+                        const ExpandContext& context) const override {
+    const Shape& input = builder.shape(inputs[0]);
+    const Shape output = cropped(input.without_batch()).with_batch(input[0]);
+    const graph::SliceAttributes window{{0, margins_.top, margins_.left, 0}, output.dims()};
+    return builder.add(graph::OpKind::slice, window, {inputs[0]}, context.path);
+  }
+
+  json config() const override {
+    json config = base_config();
+    config["cropping"] = margins_config(margins_);
+    config["data_format"] = "channels_last";
+    return config;
+  }
+
+ private:
+  Shape cropped(const Shape& image) const {
+    return {image[0] - margins_.top - margins_.bottom, image[1] - margins_.left - margins_.right, image[2]};
+  }
+
+  graph::Padding2D margins_;
+};
+
 }  // namespace
 
 std::unique_ptr<Layer> make_flatten(ConfigReader& reader) { return std::make_unique<FlattenLayer>(reader); }
 std::unique_ptr<Layer> make_reshape(ConfigReader& reader) { return std::make_unique<ReshapeLayer>(reader); }
+std::unique_ptr<Layer> make_identity(ConfigReader& reader) { return std::make_unique<IdentityLayer>(reader); }
+
+std::unique_ptr<Layer> make_zero_padding2d(ConfigReader& reader) {
+  return std::make_unique<ZeroPaddingLayer>(reader);
+}
+
+std::unique_ptr<Layer> make_cropping2d(ConfigReader& reader) {
+  return std::make_unique<CroppingLayer>(reader);
+}
 
 }  // namespace stoker::keras
