@@ -9,6 +9,8 @@
 namespace stoker::graph {
 namespace {
 
+bool is_training_loss(const Op& op) { return op.kind == OpKind::loss && op.outputs.size() > 1; }
+
 class BackwardPass {
  public:
   BackwardPass(Graph& graph, const std::vector<bool>& trainable)
@@ -23,6 +25,10 @@ class BackwardPass {
   void run() {
     for (std::size_t i = graph_.forward_ops; i-- > 0;) {
       differentiate_op(i);
+      // These have been used: what they hold may become the gradient of a parameter.
+      for (const ValueId id : graph_.ops[i].outputs)
+        if (id != kNoValue && static_cast<std::size_t>(id) < forward_values_)
+          gradients_[static_cast<std::size_t>(id)] = kNoValue;
       for (const ValueId parameter : first_read_[i]) finish_parameter(parameter);
     }
     for (const ValueId parameter : unread_) finish_parameter(parameter);
@@ -50,12 +56,29 @@ class BackwardPass {
     }
   }
 
+  // By op: whether a training loss depends on it.
+  std::vector<bool> find_ops_of_loss() const {
+    std::vector<bool> of_loss(graph_.ops.size(), false), reaches(forward_values_, false);
+    for (std::size_t i = graph_.ops.size(); i-- > 0;) {
+      const Op& op = graph_.ops[i];
+      of_loss[i] = is_training_loss(op) || std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) {
+                     return id != kNoValue && reaches[static_cast<std::size_t>(id)];
+                   });
+      if (!of_loss[i]) continue;
+      for (const ValueId id : op.inputs)
+        if (id != kNoValue) reaches[static_cast<std::size_t>(id)] = true;
+    }
+    return of_loss;
+  }
+
   // Going backwards, a parameter's gradient is complete after the op that reads it first.
   void find_parameters() {
     first_read_.resize(graph_.ops.size());
+    const std::vector<bool> of_loss = find_ops_of_loss();
     std::vector<bool> seen(forward_values_, false), has_value(trainable_.size(), false);
     for (std::size_t i = 0; i < graph_.ops.size(); ++i)
       for (const ValueId id : graph_.ops[i].inputs) {
+        if (!of_loss[i]) break;
         if (id == kNoValue || seen[static_cast<std::size_t>(id)]) continue;
         seen[static_cast<std::size_t>(id)] = true;
         if (is_trainable(graph_.values[static_cast<std::size_t>(id)])) first_read_[i].push_back(id);
@@ -73,11 +96,10 @@ class BackwardPass {
 
   void differentiate_op(std::size_t index) {
     const Op& op = graph_.ops[index];
-    const bool is_training_loss = op.kind == OpKind::loss && op.outputs.size() > 1;
     for (std::size_t k = 1; k < op.outputs.size(); ++k)
       if (op.outputs[k] != kNoValue && gradients_[static_cast<std::size_t>(op.outputs[k])] != kNoValue)
         throw std::logic_error("'" + op.name + "': only the first output of an op can have a gradient");
-    if (!is_training_loss && gradients_[static_cast<std::size_t>(op.outputs[0])] == kNoValue) return;
+    if (!is_training_loss(op) && gradients_[static_cast<std::size_t>(op.outputs[0])] == kNoValue) return;
     const OpDef& definition = definition_of(op.kind);
     if (definition.gradient == nullptr)
       throw std::logic_error(std::string(definition.name) + " '" + op.name + "' has no gradient");
@@ -134,10 +156,8 @@ class BackwardPass {
 }  // namespace
 
 void differentiate(Graph& graph, const std::vector<bool>& trainable) {
-  const bool has_loss = std::any_of(graph.ops.begin(), graph.ops.end(), [](const Op& op) {
-    return op.kind == OpKind::loss && op.outputs.size() > 1;
-  });
-  if (!has_loss) throw std::logic_error("a graph without a training loss cannot be differentiated");
+  if (std::none_of(graph.ops.begin(), graph.ops.end(), is_training_loss))
+    throw std::logic_error("a graph without a training loss cannot be differentiated");
   BackwardPass(graph, trainable).run();
 }
 

@@ -40,7 +40,12 @@ check_PROGRAMS += tests/unit/graph/graph_test
 TESTS += tests/unit/graph/graph_test
 tests_unit_graph_graph_test_SOURCES = \
 	$(GRAPH_REFERENCE_SOURCES) \
+	tests/unit/graph/builder_test.cpp \
+	tests/unit/graph/differentiate_test.cpp \
 	tests/unit/graph/gradient_test.cpp \
-	tests/unit/graph/graph_test_support.cpp tests/unit/graph/graph_test_support.h
+	tests/unit/graph/graph_test_support.cpp tests/unit/graph/graph_test_support.h \
+	tests/unit/graph/memory_plan_test.cpp \
+	tests/unit/graph/passes_test.cpp \
+	tests/unit/graph/reference_test.cpp
 tests_unit_graph_graph_test_LDADD = $(GRAPH_LIBS) $(BASE_LIBS) $(GTEST_MAIN_LIBS) $(BASE_LINK)
 endif
