@@ -5,6 +5,10 @@ lib_keras_layers_libkeraslayers_a_SOURCES = \
 	%D%/activation_function.h %D%/activation_function.cpp \
 	%D%/activation_layers.h %D%/activation_layers.cpp \
 	%D%/batch_normalization_layer.cpp \
+	%D%/builtin_families.h \
+	%D%/builtin_models.cpp \
+	%D%/builtin_residual.cpp \
+	%D%/builtin_writer.h %D%/builtin_writer.cpp \
 	%D%/config_reader.h %D%/config_reader.cpp \
 	%D%/convolution_layers.cpp \
 	%D%/dense_layer.cpp \
@@ -27,6 +31,7 @@ check_PROGRAMS += tests/unit/keras_layers/keras_layers_test
 TESTS += tests/unit/keras_layers/keras_layers_test
 tests_unit_keras_layers_keras_layers_test_SOURCES = \
 	$(GRAPH_REFERENCE_SOURCES) \
+	tests/unit/keras_layers/builtin_models_test.cpp \
 	tests/unit/keras_layers/initializers_test.cpp \
 	tests/unit/keras_layers/layer_config_test.cpp \
 	tests/unit/keras_layers/layer_golden_test.cpp \
