@@ -15,6 +15,11 @@
 
 namespace stoker::backend::cpu {
 
+// x[n,h,w,c] → y[n,oh,ow,c].
+struct PoolShape {
+  std::int64_t h, w, c, oh, ow, window_h, window_w, stride_h, stride_w, padding_top, padding_left;
+};
+
 struct Functions {
   const char* instruction_set;  // "avx512", "avx2", "baseline"
 
@@ -56,6 +61,40 @@ struct Functions {
   // values[row] = the row's metric.
   void (*metric)(const graph::MetricAttributes& attributes, const float* prediction, const void* target,
                  double* values, std::int64_t rows, std::int64_t c);
+
+  // Batch normalisation over a chunk of rows × c.
+  // mean[j] of the chunk, and squares[j] = Σ (x − mean)².
+  void (*batch_norm_moments)(const float* x, std::int64_t rows, std::int64_t c, float* mean, float* squares);
+  // y = act((x − mean)·factor + beta)
+  void (*batch_norm_apply)(const graph::ActivationAttributes& attributes, const float* x, const float* mean,
+                           const float* factor, const float* beta, float* y, std::int64_t rows,
+                           std::int64_t c);
+  // With d = dy where 0 < y < ceiling, else 0 (y null: d = dy): sum_dy = Σ d, sum_dy_x = Σ d·(x − mean).
+  void (*batch_norm_gradient_sums)(const float* dy, const float* x, const float* y, float ceiling,
+                                   const float* mean, std::int64_t rows, std::int64_t c, float* sum_dy,
+                                   float* sum_dy_x);
+  // dx = (d − offset − (x − mean)·slope)·factor; dx may be dy.
+  void (*batch_norm_gradient_apply)(const float* dy, const float* x, const float* y, float ceiling,
+                                    const float* mean, const float* factor, const float* offset,
+                                    const float* slope, float* dx, std::int64_t rows, std::int64_t c);
+
+  // Pooling of the output lines [begin, end) of all n·oh; argmax may be null. x and y are different arrays.
+  void (*max_pool)(const PoolShape& shape, const float* x, float* y, std::uint8_t* argmax, std::int64_t begin,
+                   std::int64_t end);
+  void (*average_pool)(const PoolShape& shape, const float* x, float* y, std::int64_t begin,
+                       std::int64_t end);
+  // The input lines [begin, end) of all n·h. y, if not null, is the pool's output: only where it is positive
+  // dy counts.
+  void (*max_pool_gradient)(const PoolShape& shape, const float* dy, const std::uint8_t* argmax,
+                            const float* y, float* dx, std::int64_t begin, std::int64_t end);
+  void (*average_pool_gradient)(const PoolShape& shape, const float* dy, float* dx, std::int64_t begin,
+                                std::int64_t end);
+  // One sample: x is positions × c, y is c.
+  void (*global_average_pool)(const float* x, std::int64_t positions, std::int64_t c, float* y);
+  void (*global_max_pool)(const float* x, std::int64_t positions, std::int64_t c, float* y);
+  void (*global_average_pool_gradient)(const float* dy, std::int64_t positions, std::int64_t c, float* dx);
+  void (*global_max_pool_gradient)(const float* dy, const float* x, const float* y, std::int64_t positions,
+                                   std::int64_t c, float* dx);
 };
 
 // The tables this CPU can run, best first; never empty ("baseline" runs everywhere).

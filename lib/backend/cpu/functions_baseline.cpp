@@ -6,5 +6,6 @@
 #include "lib/kernels/softmax_loss.h"
 
 #define STOKER_INSTRUCTION_SET baseline
+#define STOKER_VECTOR_BYTES 16
 #define STOKER_INSTRUCTION_SET_NAME "baseline"
 #include "lib/backend/cpu/functions_body.inc"

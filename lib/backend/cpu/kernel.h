@@ -82,20 +82,34 @@ using KernelFactory = std::unique_ptr<Kernel> (*)(const CompileContext& context)
 KernelFactory factory_of(graph::OpKind kind);
 
 // Where each family is made; the file has the family's name.
+std::unique_ptr<Kernel> make_conv2d(const CompileContext& context);
+std::unique_ptr<Kernel> make_conv2d_grad_input(const CompileContext& context);
+std::unique_ptr<Kernel> make_conv2d_grad_weights(const CompileContext& context);
 std::unique_ptr<Kernel> make_matmul(const CompileContext& context);
 std::unique_ptr<Kernel> make_matmul_grad_input(const CompileContext& context);
 std::unique_ptr<Kernel> make_matmul_grad_weights(const CompileContext& context);
+std::unique_ptr<Kernel> make_pool2d(const CompileContext& context);
+std::unique_ptr<Kernel> make_pool2d_grad(const CompileContext& context);
+std::unique_ptr<Kernel> make_global_pool(const CompileContext& context);
+std::unique_ptr<Kernel> make_global_pool_grad(const CompileContext& context);
 std::unique_ptr<Kernel> make_activation(const CompileContext& context);
 std::unique_ptr<Kernel> make_activation_grad(const CompileContext& context);
-std::unique_ptr<Kernel> make_scale(const CompileContext& context);
-std::unique_ptr<Kernel> make_affine(const CompileContext& context);
-std::unique_ptr<Kernel> make_dropout(const CompileContext& context);
-std::unique_ptr<Kernel> make_fill(const CompileContext& context);
-std::unique_ptr<Kernel> make_reshape(const CompileContext& context);
-std::unique_ptr<Kernel> make_binary(const CompileContext& context);
-std::unique_ptr<Kernel> make_reduce_to_shape(const CompileContext& context);
 std::unique_ptr<Kernel> make_softmax(const CompileContext& context);
 std::unique_ptr<Kernel> make_softmax_grad(const CompileContext& context);
+std::unique_ptr<Kernel> make_batch_norm(const CompileContext& context);
+std::unique_ptr<Kernel> make_batch_norm_grad(const CompileContext& context);
+std::unique_ptr<Kernel> make_batch_norm_inference(const CompileContext& context);
+std::unique_ptr<Kernel> make_batch_norm_inference_grad(const CompileContext& context);
+std::unique_ptr<Kernel> make_binary(const CompileContext& context);
+std::unique_ptr<Kernel> make_reduce_to_shape(const CompileContext& context);
+std::unique_ptr<Kernel> make_scale(const CompileContext& context);
+std::unique_ptr<Kernel> make_affine(const CompileContext& context);
+std::unique_ptr<Kernel> make_concat(const CompileContext& context);
+std::unique_ptr<Kernel> make_slice(const CompileContext& context);
+std::unique_ptr<Kernel> make_pad2d(const CompileContext& context);
+std::unique_ptr<Kernel> make_reshape(const CompileContext& context);
+std::unique_ptr<Kernel> make_dropout(const CompileContext& context);
+std::unique_ptr<Kernel> make_fill(const CompileContext& context);
 std::unique_ptr<Kernel> make_loss(const CompileContext& context);
 std::unique_ptr<Kernel> make_metric(const CompileContext& context);
 

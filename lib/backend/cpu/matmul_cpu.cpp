@@ -4,38 +4,13 @@
 #include <optional>
 
 #include "lib/backend/cpu/column_sums.h"
-#include "lib/backend/cpu/onednn_api.h"
-#include "lib/backend/cpu/onednn_primitive.h"
+#include "lib/backend/cpu/onednn_matmul.h"
 #include "lib/backend/cpu/parallel.h"
 
 namespace stoker::backend::cpu {
 namespace {
 
 using Desc = dnnl::memory::desc;
-using Tag = dnnl::memory::format_tag;
-
-Desc matrix(std::int64_t rows, std::int64_t columns, bool transposed = false) {
-  return Desc({rows, columns}, dnnl::memory::data_type::f32, transposed ? Tag::ba : Tag::ab);
-}
-
-// destination = source · weights (+ bias), then a post-operation where the attributes have one.
-class Multiply {
- public:
-  template <typename Reserve>
-  Multiply(const CompileContext& context, const Desc& source, const Desc& weights, const Desc* bias,
-           const Desc& destination, const dnnl::primitive_attr& attributes, const Reserve& reserve)
-      : desc_(onednn::matmul(context.engine, source, weights, bias, destination, attributes)),
-        primitive_(dnnl::matmul(desc_), context.engine, context.stream) {
-    primitive_.bind_scratch(DNNL_ARG_SCRATCHPAD, desc_.scratchpad_desc(),
-                            reserve(desc_.scratchpad_desc().get_size()));
-  }
-  OnednnPrimitive& primitive() { return primitive_; }
-  std::string implementation() const { return desc_.impl_info_str(); }
-
- private:
-  dnnl::matmul::primitive_desc desc_;
-  OnednnPrimitive primitive_;
-};
 
 class MatMul final : public Kernel {
  public:
@@ -76,7 +51,7 @@ class MatMul final : public Kernel {
   graph::ValueId y_;
   std::int64_t rows_, columns_;
   bool own_activation_ = false;
-  std::optional<Multiply> multiply_;
+  std::optional<OnednnMatMul> multiply_;
 };
 
 // dx = dy · wᵀ
@@ -96,7 +71,7 @@ class MatMulGradInput final : public Kernel {
   std::string implementation() const override { return multiply_->implementation(); }
 
  private:
-  std::optional<Multiply> multiply_;
+  std::optional<OnednnMatMul> multiply_;
 };
 
 // dw = xᵀ · dy, db = Σ rows of dy
@@ -126,7 +101,7 @@ class MatMulGradWeights final : public Kernel {
   graph::ValueId dy_, db_;
   ColumnSums sums_;
   std::size_t sums_scratch_ = 0;
-  std::optional<Multiply> multiply_;
+  std::optional<OnednnMatMul> multiply_;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tests/unit/backend/program_harness.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -29,8 +31,8 @@ std::int64_t elements_of_role(const graph::Graph& graph, graph::Role role) {
 
 std::vector<Setting> all_settings() {
   std::vector<Setting> settings;
-  for (const Functions* functions : available_functions())
-    for (const int threads : {1, 2}) settings.push_back({threads, functions});
+  for (const Functions* functions : available_functions()) settings.push_back({1, functions});
+  settings.push_back({2, available_functions().front()});
   return settings;
 }
 
@@ -125,6 +127,61 @@ Results Harness::run(const Data& data) {
     if (value.role == graph::Role::gradient) gradients += value.shape.elements();
   return {values(output_, elements_of_role(graph, graph::Role::output)), values(gradients_, gradients),
           values(statistics_, graph.statistics_size)};
+}
+
+Reference run_reference(const graph::Graph& graph, const graph::ParameterLayout& layout, const Data& data) {
+  graph::reference::Arguments a;
+  a.input.assign(data.input.begin(), data.input.end());
+  const graph::Value* target = find_role(graph, graph::Role::target);
+  if (target != nullptr && target->dtype == DType::i32)
+    a.target.assign(data.labels.begin(), data.labels.end());
+  else
+    a.target.assign(data.float_target.begin(), data.float_target.end());
+  for (const auto& range : layout.ranges) {
+    const auto first = data.parameters.begin() + range.offset;
+    a.parameters.emplace_back(first, first + range.size);
+  }
+  a.loss_seed = static_cast<double>(data.loss_seed);
+  a.seed = 7;
+  a.step = 3;
+  a.leaf = 1;
+  return graph::reference::run(graph, a);
+}
+
+namespace {
+
+void expect_close_array(const std::string& name, const float* got, const std::vector<double>& expected,
+                        double tolerance) {
+  double largest = 1e-6, difference = 0.0;
+  std::size_t where = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    const double d = std::abs(static_cast<double>(got[i]) - expected[i]);
+    if (d <= difference) continue;
+    difference = std::isnan(d) ? std::numeric_limits<double>::infinity() : d;
+    where = i;
+  }
+  EXPECT_LE(difference, tolerance * largest) << name << ", element " << where << " of " << expected.size()
+                                             << ": " << got[where] << " for " << expected[where];
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    if (!std::isfinite(got[i])) {
+      ADD_FAILURE() << name << ", element " << i << " is " << got[i];
+      return;
+    }
+}
+
+}  // namespace
+
+void expect_close(const Results& results, const Reference& reference, const graph::ParameterLayout& layout,
+                  double tolerance) {
+  for (std::size_t k = 0; k < reference.gradients.size(); ++k)
+    if (!reference.gradients[k].empty())
+      expect_close_array("gradient " + std::to_string(k), results.gradients.data() + layout.ranges[k].offset,
+                         reference.gradients[k], tolerance);
+  ASSERT_EQ(results.statistics.size(), reference.statistics.size());
+  expect_close_array("statistics", results.statistics.data(), reference.statistics, tolerance);
+  ASSERT_EQ(results.output.size(), reference.output.size());
+  expect_close_array("output", results.output.data(), reference.output, tolerance);
 }
 
 double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
