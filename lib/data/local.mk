@@ -31,8 +31,17 @@ if HAVE_GTEST
 check_PROGRAMS += tests/unit/data/data_test
 TESTS += tests/unit/data/data_test
 tests_unit_data_data_test_SOURCES = \
+	tests/unit/data/data_files.h tests/unit/data/data_files.cpp \
+	tests/unit/data/array_files_test.cpp \
 	tests/unit/data/augment_test.cpp \
-	tests/unit/data/sampler_test.cpp
+	tests/unit/data/csv_source_test.cpp \
+	tests/unit/data/damaged_files_test.cpp \
+	tests/unit/data/data_spec_test.cpp \
+	tests/unit/data/element_test.cpp \
+	tests/unit/data/hdf5_source_test.cpp \
+	tests/unit/data/loader_test.cpp \
+	tests/unit/data/sampler_test.cpp \
+	tests/unit/data/source_test.cpp
 tests_unit_data_data_test_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CPPFLAGS)
 tests_unit_data_data_test_LDADD = $(DATA_LIBS) $(TENSOR_LIBS) $(BASE_LIBS) $(GTEST_MAIN_LIBS) $(DATA_LINK) $(BASE_LINK)
 endif
