@@ -94,10 +94,13 @@ void ArraySource::describe_x(const DataSpec& spec) {
     shape = Shape{shape[1], shape[2], shape[0]};
   }
   if (const auto dimensions = parse_dimensions(spec, "shape"); !dimensions.empty()) {
-    std::int64_t elements = 1;
-    for (const std::int64_t dimension : dimensions)
-      elements = dimension > shape.elements() / elements ? 0 : elements * dimension;
-    if (elements != shape.elements())
+    std::int64_t left = shape.elements();  // divided by the dimensions in turn, so that no product overflows
+    bool fits = true;
+    for (const std::int64_t dimension : dimensions) {
+      fits = fits && left % dimension == 0;
+      left /= dimension;
+    }
+    if (!fits || left != 1)
       throw UserError("shape=" + *spec.get("shape") + " does not fit", info.where,
                       "the samples are " + to_string(shape));
     shape = Shape(dimensions);

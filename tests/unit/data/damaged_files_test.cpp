@@ -11,6 +11,10 @@
 #include "lib/data/source.h"
 #include "tests/unit/data/data_files.h"
 
+// HDF5 1.10 loses a few hundred bytes of its own when some damaged files fail to open; there is nothing for a caller to free.
+// Read by LeakSanitizer where it is linked in, unused elsewhere.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
+
 namespace {
 
 using namespace stoker::data;
