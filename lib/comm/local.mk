@@ -7,6 +7,7 @@ lib_comm_libcomm_a_SOURCES = \
 	%D%/leaf_tree.h %D%/leaf_tree.cpp \
 	%D%/peer_table.h %D%/peer_table.cpp \
 	%D%/self_communicator.h %D%/self_communicator.cpp \
+	%D%/sum_plan.h %D%/sum_plan.cpp \
 	%D%/watchdog.h %D%/watchdog.cpp
 lib_comm_libcomm_a_CPPFLAGS = $(AM_CPPFLAGS)
 comm_mpi_sources = \

@@ -14,10 +14,12 @@
 namespace stoker::comm {
 namespace {
 
-// Between two fruitless tests: while the training thread computes, from the first to the second, doubling (a test costs
-// a few microseconds of its core); while it is blocked, yields at first, then the short nap.
-constexpr std::chrono::microseconds kFirstNap{50}, kLongestNap{1000}, kBlockedNap{20};
-constexpr int kYields = 100;
+// Between two fruitless tests: while the training thread computes, from the first to the second, doubling (a
+// test costs a few microseconds of its core); while it is blocked, yields at first, then naps that add little
+// to a wait so long.
+constexpr std::chrono::microseconds kFirstNap{50}, kLongestNap{1000};
+constexpr std::chrono::microseconds kFirstBlockedNap{10}, kLongestBlockedNap{100};
+constexpr int kYields = 100, kTurnsPerNapLength = 10;
 constexpr std::int64_t kBroadcastPiece = std::int64_t{1} << 30;
 constexpr auto kDefaultPulseInterval = std::chrono::seconds(1);
 
@@ -52,7 +54,8 @@ bool share_cores(const HostRecord& a, const HostRecord& b) {
 
 }  // namespace
 
-// -- Start-up. ------------------------------------------------------------------------------------------------------
+// -- Start-up.
+// ------------------------------------------------------------------------------------------------------
 
 MpiCommunicator::MpiCommunicator(int* argc, char*** argv)
     : pulse_interval_ns_(std::chrono::nanoseconds(kDefaultPulseInterval).count()) {
@@ -112,7 +115,8 @@ void MpiCommunicator::start_watchdog(const WatchdogOptions& options) {
       *peers_, hosts_, options, [this] { wake(); }, [this](int code) { abort(code); });
 }
 
-// -- The training thread. -------------------------------------------------------------------------------------------
+// -- The training thread.
+// -------------------------------------------------------------------------------------------
 
 void MpiCommunicator::wake() {
   // The lock makes sure that the communication thread is either before its look at the state or asleep.
@@ -236,7 +240,8 @@ std::vector<std::string> MpiCommunicator::all_gather(std::string_view mine) {
   return parts;
 }
 
-// -- The end. -------------------------------------------------------------------------------------------------------
+// -- The end.
+// -------------------------------------------------------------------------------------------------------
 
 void MpiCommunicator::abort(int code) {
   // The communication thread makes the call; should it be stuck inside MPI, this thread does.
@@ -275,7 +280,8 @@ MpiCommunicator::~MpiCommunicator() {
   stop_thread();
 }
 
-// -- The communication thread. --------------------------------------------------------------------------------------
+// -- The communication thread.
+// --------------------------------------------------------------------------------------
 
 void MpiCommunicator::loop() {
   ::prctl(PR_SET_NAME, "stoker-comm");
@@ -387,10 +393,12 @@ void MpiCommunicator::nap(int idle_turns) {
     return;
   }
   lock.unlock();
-  if (idle_turns <= kYields)
+  if (idle_turns <= kYields) {
     std::this_thread::yield();
-  else
-    std::this_thread::sleep_for(kBlockedNap);
+    return;
+  }
+  const int lengths = 1 + (idle_turns - kYields) / kTurnsPerNapLength;
+  std::this_thread::sleep_for(std::min(kLongestBlockedNap, kFirstBlockedNap * std::min(lengths, 100)));
 }
 
 }  // namespace stoker::comm

@@ -1,9 +1,10 @@
 // The communicator over MPI (Open MPI 4 and later; written to MPI 3.1).
 //
-// MPI_Init_thread and what follows in the constructor run on the calling thread. From then on one communication thread
-// makes all MPI calls until finish(), which finalizes on the thread that initialised (MPI_THREAD_SERIALIZED). It tests,
-// never waits: while the training thread computes it naps longer and longer between tests, so that a rank bound to one core keeps
-// that core; while the training thread is blocked in a collective there is nothing else to do, and it polls.
+// MPI_Init_thread and what follows in the constructor run on the calling thread. From then on one
+// communication thread makes all MPI calls until finish(), which finalizes on the thread that initialised
+// (MPI_THREAD_SERIALIZED). It tests, never waits: while the training thread computes it naps longer and
+// longer between tests, so that a rank bound to one core keeps that core; while the training thread is
+// blocked in a collective there is nothing else to do, and it polls.
 #pragma once
 
 #include <atomic>
@@ -53,7 +54,8 @@ class MpiCommunicator : public Communicator {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // A blocking call in the hands of the communication thread: `start` begins it there, and it is tested until done.
+  // A blocking call in the hands of the communication thread: `start` begins it there, and it is tested until
+  // done.
   struct BlockingCall {
     std::function<void(MPI_Request*)> start;
     MPI_Request request = MPI_REQUEST_NULL;

@@ -1,5 +1,5 @@
-// What each rank last said about itself. Written by the training thread (its own entry) and the communication thread
-// (the others), read by the watchdog. Thread-safe; every call takes a short lock.
+// What each rank last said about itself. Written by the training thread (its own entry) and the communication
+// thread (the others), read by the watchdog. Thread-safe; every call takes a short lock.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ class PeerTable {
   void leave_wait();  // … to here
   void claim_report();
 
-  // The communication thread. take_own() counts a beat. urgent() is true when the peers should hear at once: this rank
-  // came to a wait, or claims the report.
+  // The communication thread. take_own() counts a beat. urgent() is true when the peers should hear at once:
+  // this rank came to a wait, or claims the report.
   Pulse take_own();
   bool urgent() const;
   void update(int peer, const Pulse& pulse);

@@ -17,8 +17,8 @@ class PulseExchange {
   // `communicator` must be used for nothing else.
   PulseExchange(PeerTable& table, MPI_Comm communicator);
 
-  // A pulse to every peer each `interval`, and at once when the table says urgent. A peer that has not taken the last one
-  // gets no further one until it has. Never blocks; true if a pulse came in.
+  // A pulse to every peer each `interval`, and at once when the table says urgent. A peer that has not taken
+  // the last one gets no further one until it has. Never blocks; true if a pulse came in.
   bool poll(Clock::time_point now);
   void set_interval(Clock::duration interval) { interval_ = interval; }
   Clock::time_point next_due() const { return next_due_; }

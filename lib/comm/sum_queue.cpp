@@ -76,8 +76,4 @@ std::int64_t SumQueue::bytes_sent() const {
   return bytes;
 }
 
-std::int64_t SumQueue::scratch_bytes() const {
-  return kWindow * plan_.scratch_floats() * static_cast<std::int64_t>(sizeof(float));
-}
-
 }  // namespace stoker::comm

@@ -13,32 +13,18 @@
 #include <memory>
 #include <vector>
 
-#include "lib/comm/communicator.h"
-#include "lib/comm/leaf_tree.h"
 #include "lib/comm/request_set.h"
+#include "lib/comm/sum_plan.h"
 
 namespace stoker::comm {
-
-// What is the same for all units of a prepare_sums().
-struct SumPlan {
-  SumPlan(int rank, int world, int leaves, SumMode mode);
-
-  int rank, world;
-  SumMode mode;
-  CombineSchedule combine;
-  int own_subtrees;
-  std::int64_t unit_floats;  // longer requests are worked on in units of this many floats
-  std::int64_t slice_floats(
-      std::int64_t count) const;        // of a unit of `count` floats; the last slice may be shorter
-  std::int64_t scratch_floats() const;  // received subtrees of one unit at most
-};
 
 class TreeSum {
  public:
   TreeSum(const SumPlan& plan, MPI_Comm communicator);
 
-  // `subtrees` (own_subtrees pointers) and `output` as in SumRequest, already at the unit's first float. Their memory must
-  // stay until done(). Units are started in the same order on all ranks; `sequence` numbers them.
+  // `subtrees` (own_subtrees pointers) and `output` as in SumRequest, already at the unit's first float.
+  // Their memory must stay until done(). Units are started in the same order on all ranks; `sequence` numbers
+  // them.
   void start(const std::vector<float*>& subtrees, float* output, std::int64_t count, std::int64_t sequence);
   // Goes on as far as it can without blocking (a combine is computed here); true if anything happened.
   bool poll();

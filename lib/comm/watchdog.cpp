@@ -157,8 +157,8 @@ void Watchdog::tick() {
   if (const auto line = diagnose(seen_, options_)) report(*line);
 }
 
-// One rank must print. Each that noticed waits its turn by rank, then claims the report at all peers, and prints if no
-// other claimed before, nor a lower one at the same time.
+// One rank must print. Each that noticed waits its turn by rank, then claims the report at all peers, and
+// prints if no other claimed before, nor a lower one at the same time.
 void Watchdog::report(const std::string& line) {
   const auto claimed_by_other = [&](int below) {
     const std::vector<Pulse> pulses = table_.snapshot().pulses;

@@ -1,5 +1,5 @@
-// Loops over the elements of ranges by chunks of fixed size, so that results do not depend on the number of threads.
-// Internal to lib/optim.
+// Loops over the elements of ranges by chunks of fixed size, so that results do not depend on the number of
+// threads. Internal to lib/optim.
 #pragma once
 
 #include <omp.h>
@@ -13,10 +13,12 @@
 
 namespace stoker::optim {
 
-// 16 KiB of floats: a few buffers' chunks stay in the first-level cache, and a thread's share is worth its start.
+// 16 KiB of floats: a few buffers' chunks stay in the first-level cache, and a thread's share is worth its
+// start.
 inline constexpr std::int64_t kChunk = 4096;
 
-// Σ over the chunks [begin, begin + size) of 0 … count: chunk_sum(begin, size), added in order of the chunks. Allocates nothing.
+// Σ over the chunks [begin, begin + size) of 0 … count: chunk_sum(begin, size), added in order of the chunks.
+// Allocates nothing.
 template <typename ChunkSum>
 double sum_over_chunks(std::int64_t count, ChunkSum chunk_sum) {
   constexpr std::int64_t kGroup = 256;
@@ -34,7 +36,8 @@ double sum_over_chunks(std::int64_t count, ChunkSum chunk_sum) {
   return sum;
 }
 
-// Σ value(i) for i in [begin, begin + size), in double, in eight interleaved sums: a fixed order that also vectorises.
+// Σ value(i) for i in [begin, begin + size), in double, in eight interleaved sums: a fixed order that also
+// vectorises.
 template <typename Value>
 double sum_in_lanes(std::int64_t begin, std::int64_t size, Value value) {
   constexpr std::int64_t kLanes = 8;
@@ -50,8 +53,8 @@ double sum_in_lanes(std::int64_t begin, std::int64_t size, Value value) {
   return sum;
 }
 
-// Calls body(range, begin, size) for every chunk of every trainable range, `begin` from the start of the flat buffer, on all
-// threads of the team; chunks are dealt out round robin.
+// Calls body(range, begin, size) for every chunk of every trainable range, `begin` from the start of the flat
+// buffer, on all threads of the team; chunks are dealt out round robin.
 template <typename Body>
 void for_each_chunk(std::span<const ParameterRange> ranges, Body body) {
 #pragma omp parallel

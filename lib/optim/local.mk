@@ -1,4 +1,5 @@
 # Optimizers, schedules, clipping, regularisers, constraints. Without fused multiply-adds: the same bits on every CPU.
+# Square roots that may set errno, and comparisons that may trap, do not vectorise.
 noinst_LIBRARIES += lib/optim/liboptim.a
 lib_optim_liboptim_a_SOURCES = \
 	lib/kernels/optimizer_kernels.h \
@@ -11,7 +12,7 @@ lib_optim_liboptim_a_SOURCES = \
 	%D%/parameter_range.h %D%/parameter_range.cpp \
 	%D%/range_update.h \
 	%D%/schedule.h %D%/schedule.cpp
-lib_optim_liboptim_a_CXXFLAGS = $(AM_CXXFLAGS) -ffp-contract=off
+lib_optim_liboptim_a_CXXFLAGS = $(AM_CXXFLAGS) -ffp-contract=off -fno-math-errno -fno-trapping-math
 OPTIM_LIBS = lib/optim/liboptim.a $(BASE_LIBS)
 
 if HAVE_GTEST

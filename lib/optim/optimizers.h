@@ -1,4 +1,5 @@
-// The concrete optimizers; made by optimizer_from_options() and optimizer_from_keras(). Internal to lib/optim.
+// The concrete optimizers; made by optimizer_from_options() and optimizer_from_keras(). Internal to
+// lib/optim.
 #pragma once
 
 #include "lib/optim/optimizer.h"
@@ -27,7 +28,8 @@ struct AdamOptions {
   bool amsgrad = false;
 };
 
-// Slots "momentum", "velocity" and, with amsgrad, "velocity_hat". AdamW is Adam with another default of weight_decay.
+// Slots "momentum", "velocity" and, with amsgrad, "velocity_hat". AdamW is Adam with another default of
+// weight_decay.
 class Adam : public Optimizer {
  public:
   Adam(std::string name, AdamOptions options, CommonOptions common);

@@ -1,4 +1,5 @@
-// Reads options by name, from the command line or a Keras config, and refuses what nobody asked for. Internal to lib/optim.
+// Reads options by name, from the command line or a Keras config, and refuses what nobody asked for. Internal
+// to lib/optim.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ namespace stoker::optim {
 
 class OptionReader {
  public:
-  // `where` is said in errors: "--optimizer adam", "model.h5: optimizer Adam". Values are texts; those of a JSON object are
-  // converted (null means absent; objects and arrays must have been taken out before).
+  // `where` is said in errors: "--optimizer adam", "model.h5: optimizer Adam". Values are texts; those of a
+  // JSON object are converted (null means absent; objects and arrays must have been taken out before).
   OptionReader(std::map<std::string, std::string> values, std::string where);
   static OptionReader from_json(const nlohmann::json& config, std::string where);
 
@@ -49,8 +50,8 @@ class OptionReader {
   std::set<std::string> known_;
 };
 
-// {"class_name": …, "config": {…}}: the class without its package ("Custom>AdamW": AdamW), and the config. Throws
-// UserError for anything else.
+// {"class_name": …, "config": {…}}: the class without its package ("Custom>AdamW": AdamW), and the config.
+// Throws UserError for anything else.
 struct KerasObject {
   std::string class_name;
   nlohmann::json config;

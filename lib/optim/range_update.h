@@ -1,4 +1,5 @@
-// What Optimizer::update() hands to the step of one chunk, and the loop over its elements. Internal to lib/optim.
+// What Optimizer::update() hands to the step of one chunk, and the loop over its elements. Internal to
+// lib/optim.
 #pragma once
 
 #include "lib/kernels/optimizer_kernels.h"
@@ -14,8 +15,9 @@ struct Optimizer::RangeUpdate {
   float weight_decay = 0;
   kernels::GradientRule rule;
 
-  // Calls step(i, w, g) for every element with the weight after decay and the gradient after regularisers and clipping,
-  // and stores the weight. The plain case, no rule and no decay, is a loop of its own, as it runs at memory speed.
+  // Calls step(i, w, g) for every element with the weight after decay and the gradient after regularisers and
+  // clipping, and stores the weight. The plain case, no rule and no decay, is a loop of its own, as it runs
+  // at memory speed.
   template <typename Step>
   void for_each_element(std::int64_t count, float* parameters, const float* gradients, Step step_body) const {
     float* __restrict const w = parameters;
@@ -25,10 +27,14 @@ struct Optimizer::RangeUpdate {
       for (std::int64_t i = 0; i < count; ++i) step_body(i, w[i], g[i]);
       return;
     }
+    // Copies, which no store through a pointer can change.
+    const kernels::GradientRule fixed_rule = rule;
+    const float decay = weight_decay, rate = learning_rate;
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) {
-      const float gradient = kernels::clipped_gradient(kernels::regularized_gradient(g[i], w[i], rule), rule);
-      w[i] = kernels::decayed_weight(w[i], weight_decay, learning_rate);
+      const float raw = kernels::regularized_gradient(g[i], w[i], fixed_rule);
+      const float gradient = kernels::clipped_gradient(raw, fixed_rule);
+      w[i] = kernels::decayed_weight(w[i], decay, rate);
       step_body(i, w[i], gradient);
     }
   }

@@ -1,13 +1,14 @@
-// What the communicator promises, checked on real ranks: mpirun -n N comm_check CASE [argument]. Every rank checks for itself; a
-// rank that finds a fault prints it and aborts with 1.
+// What the communicator promises, checked on real ranks: mpirun -n N comm_check CASE [argument]. Every rank
+// checks for itself; a rank that finds a fault prints it and aborts with 1.
 //
 //   sums            tree and library all-reduce against the plain recursion, for several V and counts
 //   small           barrier, broadcast, gathers, reductions, local ranks
 //   abort CODE      the last rank aborts while the others sit in a collective
 //   end CODE        rank r asks for code r = 0 ? 0 : CODE in the orderly end; all return the agreed one
-//   stop WHEN       the last rank stops itself (SIGSTOP): `before` a collective, or `amid` a long series of them
-//   hang            the last rank sleeps for ever instead of coming to a collective
-//   overlap         counters: a slow rank shows as the straggler on the others
+//   stop WHEN the last rank stops itself (SIGSTOP): `before` a collective, or `amid` a long series of them
+//    hang            the last rank sleeps for ever instead of coming to a collective
+//   factory only what the program does at its start: make_communicator() and, on a UserError, one line and
+//   code 2 overlap         counters: a slow rank shows as the straggler on the others
 #include <signal.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "lib/base/log.h"
 #include "lib/comm/communicator_factory.h"
 #include "lib/comm/mpi_communicator.h"
+#include "lib/comm/sum_plan.h"
 
 namespace {
 
@@ -128,7 +130,9 @@ void check_sums(Communicator& communicator) {
   communicator.prepare_sums(communicator.size(), SumMode::tree);
   check_sum(communicator, communicator.size(), SumMode::tree, (std::int64_t{5} << 20) + 17,
             std::int64_t{4} << 20);
-  check(communicator, communicator.sum_scratch_bytes() > 0 || communicator.size() == 1, "no scratch counted");
+  const SumPlan plan(communicator.rank(), communicator.size(), communicator.size(), SumMode::tree);
+  check(communicator, communicator.sum_scratch_bytes() == plan.scratch_bytes(),
+        "scratch is not that of the plan");
 }
 
 void check_small(Communicator& communicator) {
@@ -234,15 +238,19 @@ void run_case(Communicator& communicator, const std::string& name, const std::st
 int main(int argc, char** argv) {
   try {
     const LaunchEnvironment launch = read_launch_environment();
+    const std::string name = argc > 1 ? argv[1] : "", argument = argc > 2 ? argv[2] : "";
+    if (name == "factory") return make_communicator(launch, &argc, &argv)->finish(0);
     // mpirun -n 1 would get the communicator of a lone process; here the MPI one is under test.
     check_launch(launch);
     MpiCommunicator communicator(&argc, &argv);
     log_set_rank(communicator.rank());
-    const std::string name = argc > 1 ? argv[1] : "", argument = argc > 2 ? argv[2] : "";
     run_case(communicator, name, argument);
     const int code = communicator.finish(name == "end" && communicator.rank() > 0 ? std::stoi(argument) : 0);
     if (communicator.rank() == 0) std::printf("comm_check %s: %d\n", name.c_str(), code);
     return code;
+  } catch (const UserError& error) {
+    if (read_launch_environment().speaks()) say_error(error.what());
+    return kExitUser;
   } catch (const std::exception& error) {
     say_error(error.what());
     return 1;

@@ -1,5 +1,5 @@
-// Every optimizer, schedule, regulariser and constraint against Keras 3, update by update (tests/golden/fixtures/
-// optimizers.json, written by tests/golden/make_optimizer_golden.py).
+// Every optimizer, schedule, regulariser and constraint against Keras 3, update by update
+// (tests/golden/fixtures/ optimizers.json, written by tests/golden/make_optimizer_golden.py).
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -47,8 +47,8 @@ std::vector<ParameterRange> ranges_of(const nlohmann::json& test_case) {
   return ranges;
 }
 
-// Within 1e-6 of `scale`. For a weight that is the largest value it has had: rounding of then stays in it when
-// it passes near zero.
+// Within 1e-6 of `scale`. For a weight that is the largest value it has had: rounding of then stays in it
+// when it passes near zero.
 void expect_near(double got, double expected, double scale, const std::string& what) {
   EXPECT_LE(std::fabs(got - expected), 1e-6 * scale) << what << ": " << got << " for " << expected;
 }
