@@ -34,10 +34,14 @@ check_PROGRAMS += tests/unit/backend/backend_test
 TESTS += tests/unit/backend/backend_test
 tests_unit_backend_backend_test_SOURCES = $(GRAPH_REFERENCE_SOURCES) \
 	tests/unit/backend/program_harness.h tests/unit/backend/program_harness.cpp \
+	tests/unit/backend/small_nets.h tests/unit/backend/small_nets.cpp \
+	tests/unit/backend/allocation_test.cpp \
+	tests/unit/backend/loss_agreement_test.cpp \
 	tests/unit/backend/mlp_program_test.cpp \
+	tests/unit/backend/net_agreement_test.cpp \
 	tests/unit/backend/op_agreement_test.cpp \
 	tests/unit/backend/vector_math_test.cpp
 tests_unit_backend_backend_test_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
 tests_unit_backend_backend_test_LDADD = $(CPU_BACKEND_LIBS) $(GRAPH_LIBS) $(BASE_LIBS) $(GTEST_MAIN_LIBS) \
-	$(CPU_BACKEND_LINK) $(BASE_LINK)
+	$(CPU_BACKEND_LINK) $(BASE_LINK) -ldl
 endif

@@ -1,7 +1,10 @@
 // A two-layer perceptron, forward and backward, against the formulas written out in double.
 #include <gtest/gtest.h>
+#include <omp.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "lib/backend/cpu/cpu_backend.h"
 #include "lib/base/error.h"
@@ -182,6 +185,24 @@ TEST(MlpProgram, LogitsOfThousandsStayFinite) {
       EXPECT_NEAR(sum, 1.0f, 1e-6f);
     }
     for (const float gradient : results.gradients) EXPECT_TRUE(std::isfinite(gradient));
+  }
+}
+
+// The limit is read when the process starts, so the test starts itself again.
+TEST(CpuBackend, MoreThreadsThanTheLimitIsTheUsersError) {
+  if (std::getenv("OMP_THREAD_LIMIT") == nullptr) {
+    const std::string self = "/proc/" + std::to_string(getpid()) + "/exe";
+    const std::string command =
+        "OMP_THREAD_LIMIT=1 " + self + " --gtest_filter=CpuBackend.MoreThreads* > /dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    return;
+  }
+  EXPECT_NO_THROW(make_cpu_backend(omp_get_thread_limit()));
+  try {
+    make_cpu_backend(omp_get_thread_limit() + 1);
+    FAIL() << "no error";
+  } catch (const UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("OMP_THREAD_LIMIT"), std::string::npos) << e.what();
   }
 }
 
