@@ -38,6 +38,11 @@ void write_line(LogState& s, const std::string& line, bool progress) {
   if (s.file) static_cast<void>(write_all(s.file.get(), (line + "\n").data(), line.size() + 1));
 }
 
+bool speaks() {
+  const std::lock_guard lock(state().mutex);
+  return state().rank == 0;
+}
+
 }  // namespace
 
 void log_set_rank(int rank) {
@@ -66,11 +71,14 @@ void say_line(std::string_view text) {
   if (s.rank == 0) write_line(s, "stoker: " + printable(text), false);
 }
 
-void say_warning(std::string_view text) {
+void say_warning_here(std::string_view text) {
   LogState& s = state();
   const std::lock_guard lock(s.mutex);
-  if (s.rank == 0 && s.warned.emplace(text).second)
-    write_line(s, "stoker: warning: " + printable(text), false);
+  if (s.warned.emplace(text).second) write_line(s, "stoker: warning: " + printable(text), false);
+}
+
+void say_warning(std::string_view text) {
+  if (speaks()) say_warning_here(text);
 }
 
 void say_error(std::string_view text) {

@@ -25,6 +25,7 @@ bool log_is_terminal();
 
 void say_line(std::string_view text);     // "stoker: text"
 void say_warning(std::string_view text);  // once per text
+void say_warning_here(std::string_view text);  // the same, on whatever rank met the trouble
 void say_error(std::string_view text);    // on every rank that calls it
 
 // A line that replaces the previous progress line on a terminal, and is an ordinary line elsewhere.

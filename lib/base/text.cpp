@@ -61,6 +61,12 @@ std::string format_double(double value) {
   return std::string(buffer, result.ptr);
 }
 
+double as_written(float value) {
+  char buffer[64];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  return parse_double({buffer, static_cast<std::size_t>(end - buffer)}).value_or(static_cast<double>(value));
+}
+
 std::string format_bytes(std::uint64_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   double value = static_cast<double>(bytes);

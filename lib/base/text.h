@@ -19,7 +19,9 @@ std::string lower(std::string_view text);      // ASCII
 std::optional<std::int64_t> parse_int(std::string_view text);
 std::optional<double> parse_double(std::string_view text);
 
-std::string format_double(double value);        // the shortest text that reads back as the same bits
+std::string format_double(double value);  // the shortest text that reads back as the same bits
+// The double that a float's shortest text reads as: 0.001f → 0.001.
+double as_written(float value);
 std::string format_bytes(std::uint64_t bytes);  // "3.2 MiB"
 
 // `name[:k=v,…]`, the form of --loss, --optimizer and --schedule. Throws UserError, naming `option`, on an

@@ -180,7 +180,8 @@ struct ParameterLayout {
 ParameterLayout make_layout(const Graph& training_graph, const std::vector<std::int64_t>& sizes,
                             const std::vector<bool>& trainable);
 
-// By op: how many floats at the start of the flat gradient buffer have their final values once it has run.
+// By op: how many floats at the start of the flat gradient buffer have their final values once it has run;
+// zeros for a graph without gradients.
 std::vector<std::int64_t> gradients_ready(const Graph& graph, const ParameterLayout& layout);
 
 // Offsets of all activations, and of each op's scratch, in one arena: liveness, then best fit by decreasing

@@ -39,6 +39,7 @@ std::vector<std::int64_t> gradients_ready(const Graph& graph, const ParameterLay
     if (value.role == Role::gradient) written_by.at(static_cast<std::size_t>(value.index)) = value.producer;
 
   std::vector<std::int64_t> ready(graph.ops.size(), 0);
+  if (graph.ready_order.empty()) return ready;  // no gradients: a graph for evaluation
   std::int32_t last = 0;
   for (const std::int64_t index : layout.order) {
     const std::size_t k = static_cast<std::size_t>(index);

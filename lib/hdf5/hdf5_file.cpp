@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <stdexcept>
 
 #include "lib/base/error.h"
 
@@ -406,22 +407,35 @@ void File::write_in_pieces(const std::string& path, const Shape& shape, hid_t fi
                            const void* data, std::size_t element_bytes, std::size_t piece_bytes) {
   quiet_hdf5();
   if (shape.rank() == 0) return write(path, shape, file_type, memory_type, data);
-  const DatasetHandle dataset = create_dataset(path, shape, file_type);
-  const SpaceHandle file_space(H5Dget_space(dataset.get()));
-  std::vector<hsize_t> size = extents(shape), start(size.size(), 0);
   const std::size_t row_bytes = element_bytes * static_cast<std::size_t>(shape.without_batch().elements());
-  const hsize_t rows = size[0],
-                step = std::max<hsize_t>(1, piece_bytes / std::max<std::size_t>(row_bytes, 1));
-  for (hsize_t row = 0; row < rows && row_bytes > 0; row += step) {
-    errno = 0;
-    start[0] = row;
-    size[0] = std::min(step, rows - row);
-    const SpaceHandle memory(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr));
-    H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, size.data(), nullptr);
-    must_write(H5Dwrite(dataset.get(), memory_type, memory.get(), file_space.get(), H5P_DEFAULT,
-                        static_cast<const std::byte*>(data) + row * row_bytes) >= 0,
-               "H5Dwrite", name_, path);
-  }
+  const auto step = static_cast<std::int64_t>(std::max<std::size_t>(1, piece_bytes / std::max<std::size_t>(row_bytes, 1)));
+  RowWriter rows = create_rows(path, shape, file_type);
+  for (std::int64_t row = 0; row < shape[0] && row_bytes > 0; row += step)
+    rows.append(memory_type, static_cast<const std::byte*>(data) + static_cast<std::size_t>(row) * row_bytes,
+                std::min(step, shape[0] - row));
+}
+
+RowWriter File::create_rows(const std::string& path, const Shape& shape, hid_t file_type) {
+  quiet_hdf5();
+  return RowWriter(joined(name_, path), create_dataset(path, shape, file_type), shape);
+}
+
+RowWriter::RowWriter(std::string where, DatasetHandle handle, Shape shape)
+    : where_(std::move(where)), handle_(std::move(handle)), shape_(std::move(shape)) {}
+
+void RowWriter::append(hid_t memory_type, const void* data, std::int64_t rows) {
+  if (next_ + rows > shape_[0]) throw std::logic_error(where_ + ": more rows than the dataset has");
+  if (rows == 0) return;
+  quiet_hdf5();
+  std::vector<hsize_t> size = extents(shape_), start(size.size(), 0);
+  size[0] = static_cast<hsize_t>(rows);
+  start[0] = static_cast<hsize_t>(next_);
+  const SpaceHandle file_space(H5Dget_space(handle_.get()));
+  const SpaceHandle memory(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr));
+  H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, size.data(), nullptr);
+  errno = 0;
+  must_write(H5Dwrite(handle_.get(), memory_type, memory.get(), file_space.get(), H5P_DEFAULT, data) >= 0, "H5Dwrite", where_, "");
+  next_ += rows;
 }
 
 void File::close() {

@@ -79,6 +79,21 @@ class Dataset {
   DatasetInfo info_;
 };
 
+// Fills a dataset row by row (axis 0), from the first on.
+class RowWriter {
+ public:
+  RowWriter(std::string where, DatasetHandle handle, Shape shape);
+  // The next `rows` rows; more than the dataset has is a std::logic_error.
+  void append(hid_t memory_type, const void* data, std::int64_t rows);
+  void close() { handle_.reset(); }  // before File::close
+
+ private:
+  std::string where_;
+  DatasetHandle handle_;
+  Shape shape_;
+  std::int64_t next_ = 0;
+};
+
 class File {
  public:
   // For reading, without file locks (several runs, network file systems).
@@ -123,6 +138,9 @@ class File {
   // The same in pieces of at most `piece_bytes`, letting other threads in between.
   void write_in_pieces(const std::string& path, const Shape& shape, hid_t file_type, hid_t memory_type,
                        const void* data, std::size_t element_bytes, std::size_t piece_bytes);
+
+  // A contiguous dataset to be filled row by row; the writer must be closed before the file.
+  RowWriter create_rows(const std::string& path, const Shape& shape, hid_t file_type);
 
   // Flushes and closes, checking both. A file that is only destroyed may lack what was written last.
   void close();
