@@ -96,69 +96,86 @@ class TaggedArena {
   std::vector<std::int32_t> bytes_, tags_;
 };
 
-// A random training graph of 5 to 25 ops over (2, k) and (2, 4, 4, k) values, shared parameters and views included.
-Graph random_graph(std::uint32_t seed) {
-  std::mt19937 engine(seed);
-  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(engine() % n); };
-  GraphBuilder b(2);
-  std::vector<ValueId> values{b.input({4, 4, 2})};
-  std::vector<bool> trainable;
-  const auto parameter = [&](const Shape& shape) {
-    trainable.push_back(below(4) != 0);
-    return b.parameter(static_cast<std::int64_t>(trainable.size() - 1), shape, "p");
-  };
-  const ValueId shared = parameter({4, 4});
-  const std::size_t ops = 5 + below(20);
-  for (std::size_t i = 0; i < ops; ++i) {
-    const ValueId x = values[values.size() - 1 - below(std::min<std::size_t>(values.size(), 4))];
-    const Shape shape = b.shape(x);
+// Adds random ops over (2, k) and (2, 4, 4, k) values to a graph: views and a shared parameter included.
+class RandomBody {
+ public:
+  RandomBody(GraphBuilder& builder, std::uint32_t seed) : b_(builder), engine_(seed) {
+    values_.push_back(b_.input({4, 4, 2}));
+    shared_ = parameter({4, 4});
+  }
+
+  ValueId add_ops() {
+    for (std::size_t i = 5 + below(20); i > 0; --i) {
+      const ValueId y = add_op(values_[values_.size() - 1 - below(std::min<std::size_t>(values_.size(), 4))]);
+      if (b_.shape(y).elements() <= 512) values_.push_back(y);
+    }
+    return values_.back();
+  }
+  const std::vector<bool>& trainable() const { return trainable_; }
+
+ private:
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(engine_() % n); }
+  ValueId parameter(const Shape& shape) {
+    trainable_.push_back(below(4) != 0);
+    return b_.parameter(static_cast<std::int64_t>(trainable_.size() - 1), shape, "p");
+  }
+  ValueId reshape(ValueId x, const Shape& shape) {
+    return b_.add_shaped(OpKind::reshape, NoAttributes{}, {x}, shape, "reshape");
+  }
+  // x + any earlier value of its shape, itself at the least.
+  ValueId add_earlier(ValueId x) {
+    ValueId other = x;
+    for (const ValueId id : values_)
+      if (b_.shape(id) == b_.shape(x) && below(2) == 0) other = id;
+    return b_.add(OpKind::binary, BinaryAttributes{}, {x, other}, "add");
+  }
+  ValueId add_op(ValueId x) {
+    const Shape shape = b_.shape(x);
     const ActivationKind kinds[] = {ActivationKind::relu, ActivationKind::gelu, ActivationKind::tanh};
-    ValueId y = x;
     switch (below(9)) {
       case 0:
-        y = b.add(OpKind::activation, ActivationAttributes{.kind = kinds[below(3)]}, {x}, "activation");
-        break;
+        return b_.add(OpKind::activation, ActivationAttributes{.kind = kinds[below(3)]}, {x}, "activation");
       case 1:
-        for (const ValueId other : values)
-          if (b.shape(other) == shape)
-            y = b.add(OpKind::binary, BinaryAttributes{.kind = BinaryKind::add, .activation = {}}, {x, other},
-                      "add");
-        break;
+        return add_earlier(x);
       case 2:
-        y = b.add(OpKind::binary, BinaryAttributes{.kind = BinaryKind::multiply, .activation = {}},
-                  {x, parameter({shape.back()})}, "multiply");
-        break;
+        return b_.add(OpKind::binary, BinaryAttributes{.kind = BinaryKind::multiply, .activation = {}},
+                      {x, parameter({shape.back()})}, "multiply");
       case 3:
-        y = b.add(OpKind::dropout, DropoutAttributes{0.3f, static_cast<std::uint32_t>(i), 0}, {x}, "dropout");
-        break;
+        return b_.add(OpKind::dropout, DropoutAttributes{0.3f, static_cast<std::uint32_t>(values_.size()), 0},
+                      {x}, "dropout");
       case 4:
-        y = b.add_shaped(OpKind::reshape, NoAttributes{}, {x}, {2, shape.elements() / 2}, "flatten");
-        break;
-      case 5: {
-        const ValueId flat =
-            b.add_shaped(OpKind::reshape, NoAttributes{}, {x}, {shape.elements() / 4, 4}, "rows");
-        const ValueId product = b.add(OpKind::matmul, MatMulAttributes{}, {flat, shared}, "dense");
-        y = b.add_shaped(OpKind::reshape, NoAttributes{}, {product}, shape, "back");
-        break;
-      }
+        return reshape(x, {2, shape.elements() / 2});
+      case 5:
+        return reshape(b_.add(OpKind::matmul, MatMulAttributes{},
+                              {reshape(x, {shape.elements() / 4, 4}), shared_}, "dense"),
+                       shape);
       case 6:
-        y = b.add(OpKind::batch_norm, BatchNormAttributes{}, {x, parameter({shape.back()})}, "bn");
-        break;
+        return b_.add(OpKind::batch_norm, BatchNormAttributes{}, {x, parameter({shape.back()})}, "bn");
       case 7:
-        if (shape.rank() == 4 && shape[1] >= 2) y = b.add(OpKind::pool2d, Pool2DAttributes{}, {x}, "pool");
-        break;
-      case 8:
-        y = b.add(OpKind::concat, ConcatAttributes{shape.rank() - 1}, {x, x}, "concat");
-        break;
+        return shape.rank() == 4 && shape[1] >= 2 ? b_.add(OpKind::pool2d, Pool2DAttributes{}, {x}, "pool")
+                                                  : x;
+      default:
+        return b_.add(OpKind::concat, ConcatAttributes{shape.rank() - 1}, {x, x}, "concat");
     }
-    if (b.shape(y).elements() <= 512) values.push_back(y);
   }
-  const Shape flat{2, b.shape(values.back()).elements() / 2};
-  const ValueId prediction = b.add_shaped(OpKind::reshape, NoAttributes{}, {values.back()}, flat, "flat");
+
+  GraphBuilder& b_;
+  std::mt19937 engine_;
+  std::vector<ValueId> values_;
+  std::vector<bool> trainable_;
+  ValueId shared_ = kNoValue;
+};
+
+Graph random_graph(std::uint32_t seed) {
+  GraphBuilder b(2);
+  RandomBody body(b, seed);
+  const ValueId y = body.add_ops();
+  const Shape flat{2, b.shape(y).elements() / 2};
+  const ValueId prediction = b.add_shaped(OpKind::reshape, NoAttributes{}, {y}, flat, "flat");
   b.add_loss({.kind = LossKind::mean_squared_error}, prediction, b.target(flat, DType::f32), true);
   b.set_output(prediction, seed % 2 == 0);
   Graph graph = b.finish();
-  differentiate(graph, trainable);
+  differentiate(graph, body.trainable());
   return graph;
 }
 
@@ -268,6 +285,15 @@ TEST(Layout, TrainableFirstInReadyOrder) {
   EXPECT_THROW(make_layout(graph, {5, 7, 11, 13}, {true, true, false, true}), std::logic_error);
   EXPECT_THROW(make_layout(graph, {5, 7, 11, 13}, {false, false, false, true}), std::logic_error);
   EXPECT_THROW(make_layout(graph, {5, 7}, {true, false}), std::logic_error);
+}
+
+TEST(Layout, InferenceGraphsTakeTheLayoutOfTraining) {
+  Graph training;
+  training.ready_order = {0};
+  GraphBuilder b(2);
+  const ValueId w = b.parameter(0, {3, 3}, "w");
+  b.set_output(b.add(OpKind::matmul, MatMulAttributes{}, {b.input({3}), w}, "dense"), true);
+  EXPECT_EQ(gradients_ready(b.finish(), make_layout(training, {9}, {true})), std::vector<std::int64_t>(1, 0));
 }
 
 TEST(Layout, GradientsBecomeReadyAsAPrefix) {
