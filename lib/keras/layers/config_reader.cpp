@@ -61,6 +61,14 @@ bool is_harmless(std::string_view key, const json& value) {
 
 }  // namespace
 
+std::optional<std::int64_t> whole_number(const json& value) {
+  constexpr double kLimit = 2147483648.0;  // 2^31
+  if (!value.is_number()) return {};
+  const double number = value.get<double>();
+  if (std::trunc(number) != number || std::abs(number) >= kLimit) return {};
+  return static_cast<std::int64_t>(number);
+}
+
 std::string brief(const json& value) {
   std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
   if (text.size() > 80) text = text.substr(0, 77) + "...";
@@ -142,13 +150,9 @@ const json* ConfigReader::required(std::string_view key, bool has_fallback) {
 std::int64_t ConfigReader::integer(std::string_view key, std::optional<std::int64_t> fallback) {
   const json* value = required(key, fallback.has_value());
   if (value == nullptr) return *fallback;
-  if (value->is_number_integer()) return value->get<std::int64_t>();
-  // Some writers give whole numbers as 3.0.
-  if (value->is_number_float() && std::abs(value->get<double>()) < 1e15 &&
-      std::trunc(value->get<double>()) == value->get<double>()) {
-    return static_cast<std::int64_t>(value->get<double>());
-  }
-  refuse(key, *value, "give a whole number");
+  const auto number = whole_number(*value);
+  if (!number) refuse(key, *value, "give a whole number below 2^31");
+  return *number;
 }
 
 std::int64_t ConfigReader::positive(std::string_view key, std::optional<std::int64_t> fallback) {
@@ -182,12 +186,10 @@ std::string ConfigReader::text(std::string_view key, std::optional<std::string> 
 Pair ConfigReader::pair(std::string_view key, std::optional<Pair> fallback) {
   const json* value = required(key, fallback.has_value());
   if (value == nullptr) return *fallback;
-  const auto valid = [](const json& v) { return v.is_number_integer() && v.get<std::int64_t>() >= 1; };
-  if (valid(*value)) return {value->get<std::int64_t>(), value->get<std::int64_t>()};
-  if (value->is_array() && value->size() == 2 && valid((*value)[0]) && valid((*value)[1])) {
-    return {(*value)[0].get<std::int64_t>(), (*value)[1].get<std::int64_t>()};
-  }
-  refuse(key, *value, "give one or two whole numbers of at least 1");
+  const bool two = value->is_array() && value->size() == 2;
+  const auto h = whole_number(two ? (*value)[0] : *value), w = whole_number(two ? (*value)[1] : *value);
+  if (!h || !w || *h < 1 || *w < 1) refuse(key, *value, "give one or two whole numbers of at least 1");
+  return {*h, *w};
 }
 
 void ConfigReader::finish() const {

@@ -46,13 +46,13 @@ std::unique_ptr<Layer> make_input(ConfigReader& reader) {
   if (!value.is_array() || value.empty()) reader.refuse(key, value, "give the shape of a batch");
   std::vector<std::int64_t> dims;
   for (std::size_t axis = 1; axis < value.size(); ++axis) {  // the batch axis may have any size
-    const nlohmann::json& size = value[axis];
-    if (!size.is_number_integer() || size.get<std::int64_t>() < 1) {
-      reader.refuse(key, value, "give every axis but the batch a size of at least 1");
-    }
-    dims.push_back(size.get<std::int64_t>());
+    const auto size = whole_number(value[axis]);
+    if (!size || *size < 1) reader.refuse(key, value, "give every axis but the batch a size of at least 1");
+    dims.push_back(*size);
   }
-  return std::make_unique<InputLayer>(reader, Shape(std::move(dims)));
+  Shape shape(std::move(dims));
+  if (too_large(shape)) reader.refuse(key, value, "give a smaller shape");
+  return std::make_unique<InputLayer>(reader, std::move(shape));
 }
 
 }  // namespace stoker::keras

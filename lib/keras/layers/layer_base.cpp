@@ -6,6 +6,12 @@
 
 namespace stoker::keras {
 
+bool too_large(const Shape& shape) {
+  double elements = 1;
+  for (const std::int64_t size : shape.dims()) elements *= static_cast<double>(size);
+  return elements > 0x1p40;
+}
+
 LayerBase::LayerBase(const ConfigReader& reader) : where_(reader.where()) {
   name = reader.name();
   trainable = reader.trainable();
@@ -19,18 +25,19 @@ nlohmann::json LayerBase::base_config() const {
   return {{"name", name}, {"trainable", trainable}, {"dtype", "float32"}};
 }
 
+void LayerBase::check_weight(const WeightSpec& spec) const {
+  const std::string& initializer = spec.initializer.name;
+  const std::string weight = "a weight of shape " + to_string(spec.shape) + ", " + spec.name;
+  if (too_large(spec.shape)) misfit(weight, "use a smaller layer");
+  const bool fits = initializer == "Identity"     ? spec.shape.rank() == 2
+                    : initializer == "Orthogonal" ? spec.shape.rank() >= 2
+                                                  : true;
+  if (!fits) misfit(initializer + " for " + weight, "use another initializer");
+}
+
 void LayerBase::set_weights(std::vector<WeightSpec> specs) {
   if (!built_) {
-    for (const WeightSpec& spec : specs) {
-      const std::string& initializer = spec.initializer.name;
-      const bool fits = initializer == "Identity"     ? spec.shape.rank() == 2
-                        : initializer == "Orthogonal" ? spec.shape.rank() >= 2
-                                                      : true;
-      if (!fits) {
-        misfit(initializer + " for a weight of shape " + to_string(spec.shape) + ", " + spec.name,
-               "use another initializer");
-      }
-    }
+    for (const WeightSpec& spec : specs) check_weight(spec);
     weights_ = std::move(specs);
     built_ = true;
     return;

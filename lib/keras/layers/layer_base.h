@@ -11,6 +11,9 @@
 
 namespace stoker::keras {
 
+// Whether a shape has more elements than any machine's memory (2^40), without overflow on the way.
+bool too_large(const Shape& shape);
+
 class LayerBase : public Layer {
  protected:
   explicit LayerBase(const ConfigReader& reader);
@@ -36,6 +39,8 @@ class LayerBase : public Layer {
   const std::string& where() const { return where_; }
 
  private:
+  void check_weight(const WeightSpec& spec) const;
+
   std::string where_;  // "FILE: layer NAME (Class)"
   bool built_ = false;
 };

@@ -42,4 +42,5 @@ endif
 EXTRA_DIST += \
 	tests/unit/keras_layers/fixtures/layer_cases.py \
 	tests/unit/keras_layers/fixtures/layers.json \
-	tests/unit/keras_layers/fixtures/make_layer_fixtures.py
+	tests/unit/keras_layers/fixtures/make_layer_fixtures.py \
+	tests/unit/keras_layers/fixtures/open_layers.py

@@ -32,15 +32,15 @@ class ReshapeLayer final : public LayerBase {
  public:
   explicit ReshapeLayer(ConfigReader& reader) : LayerBase(reader) {
     const json& target = reader.take("target_shape");
+    std::vector<std::int64_t> known;
     bool valid = target.is_array();
-    int unknown = 0;
-    for (const json& size : target) {
-      valid = valid && size.is_number_integer() && (size.get<std::int64_t>() >= 1 || size == -1);
-      if (!valid) break;
-      unknown += size == -1 ? 1 : 0;
-      target_.push_back(size.get<std::int64_t>());
+    for (const json& value : valid ? target : json::array()) {
+      const auto size = whole_number(value);
+      valid = valid && size && (*size >= 1 || *size == -1);
+      target_.push_back(size.value_or(0));
+      if (target_.back() != -1) known.push_back(target_.back());
     }
-    if (!valid || unknown > 1) {
+    if (!valid || known.size() + 1 < target_.size() || too_large(Shape(known))) {
       reader.refuse("target_shape", target, "give sizes of at least 1, at most one of them -1");
     }
   }

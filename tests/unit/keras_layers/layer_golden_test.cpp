@@ -1,9 +1,13 @@
 // Each layer against Keras 3 and Keras 2: fixtures/layers.json holds configs as both write them and what the layers
 // computed; the ops are run by lib/graph's reference interpreter. A layer must do the same after its config was
 // written in the common dialect and read again.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 #include "lib/base/files.h"
 #include "tests/unit/graph/reference_interpreter.h"
@@ -26,12 +30,14 @@ Tensor numbers(std::int64_t count, std::int64_t seed) {
   return tensor;
 }
 
+std::string source_folder() {
+  const char* const source = std::getenv("srcdir");
+  return source == nullptr ? "." : source;
+}
+
 const json& cases() {
-  static const json fixture = [] {
-    const char* const source = std::getenv("srcdir");
-    const std::string root = source == nullptr ? "." : source;
-    return json::parse(read_file(root + "/tests/unit/keras_layers/fixtures/layers.json"));
-  }();
+  static const json fixture =
+      json::parse(read_file(source_folder() + "/tests/unit/keras_layers/fixtures/layers.json"));
   return fixture;
 }
 
@@ -116,6 +122,56 @@ TEST(LayerGolden, ComputesTheSameAfterWritingAndReading) {
     }
     expect_near(again.run(input_shapes(entry), false), entry["output"], written.dump());
   }
+}
+
+// Whatever stands in a config, the outcome is a layer or a UserError: nothing else is thrown, nothing overflows.
+TEST(LayerGolden, DamagedConfigsAreReadOrRefused) {
+  const json odd =
+      json::parse(R"([null, true, -1, 0, 3, 2.5, 1e300, 9223372036854775807, 2147483647, "", "x", [],
+      [1], [0, 0], [1, 2], [[1, 2], [3]], [2147483647, 2147483647], {}, {"class_name": 3}, {"class_name": "L2"},
+      {"class_name": "L2", "config": 3}, {"class_name": "Constant", "config": {"value": "x"}},
+      {"class_name": "MaxNorm", "config": {"axis": "x"}}, {"class_name": "ReLU"}, {"class_name": "function"}])");
+  std::size_t refused = 0;
+  for (const json& entry : cases()) {
+    for (const auto& [key, original] : entry["layer"]["config"].items()) {
+      for (const json& value : odd) {
+        json layer = entry["layer"];
+        layer["config"][key] = value;
+        const std::string message = error_of([&] {
+          const auto made = make_layer(layer, {"m.json", 3});
+          made->build(input_shapes(entry));
+          made->config();
+        });
+        refused += message.empty() ? 0 : 1;
+      }
+    }
+  }
+  EXPECT_GT(refused, 1000u);
+}
+
+// Asks both Keras, where the tests have them.
+TEST(LayerGolden, BothKerasOpenWhatIsWritten) {
+  const char* const python = std::getenv("STOKER_PYTHON");
+  if (python == nullptr || *python == '\0')
+    GTEST_SKIP() << "STOKER_PYTHON is not set: Keras itself is not asked";
+  json written = json::array();
+  for (const json& entry : cases()) {
+    Chain chain(entry["layer"], entry["keras"].get<int>());
+    chain.run(input_shapes(entry), false);  // builds the layers
+    json layers = json::array();
+    for (const auto& layer : chain.layers) {
+      layers.push_back({{"class_name", layer->class_name}, {"config", layer->config()}});
+    }
+    written.push_back({{"layers", layers}, {"inputs", entry["inputs"]}, {"output", entry["output"]}});
+  }
+  const std::string stem = ::testing::TempDir() + "/keras_layers_" + std::to_string(::getpid());
+  std::ofstream(stem + ".json") << written;
+  const std::string script = source_folder() + "/tests/unit/keras_layers/fixtures/open_layers.py";
+  const std::string command =
+      std::string(python) + " '" + script + "' " + stem + ".json >" + stem + ".txt 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0) << read_file(stem + ".txt");
+  std::remove((stem + ".json").c_str());
+  std::remove((stem + ".txt").c_str());
 }
 
 }  // namespace
