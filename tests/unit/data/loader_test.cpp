@@ -12,6 +12,7 @@
 #include "lib/base/error.h"
 #include "lib/base/split.h"
 #include "lib/tensor/memory.h"
+#include "tests/unit/data/data_files.h"
 
 namespace {
 
@@ -206,6 +207,35 @@ TEST(Loader, AugmentsBySample) {
   EXPECT_EQ(expected.size(), 50u);
   EXPECT_NE(expected.at(7), (std::vector<float>{28, 29, 30, 31}));
   EXPECT_EQ(images_of(5, 3, 2), expected);
+}
+
+// Several threads in one file: through the HDF5 library, and in place.
+TEST(Loader, ThreadsShareASource) {
+  const test::Folder folder;
+  for (const test::Hdf5Kind kind : {test::Hdf5Kind{16, true}, test::Hdf5Kind{}}) {
+    test::write_hdf5(folder.path("d.h5"), 500, kind);
+    const std::shared_ptr<const Source> source =
+        open_source(folder.path("d.h5"), {.memory_bytes = 4000, .class_names = {}});  // x takes 12,000 bytes
+    LoaderOptions options = options_of(9, 3);
+    options.threads = 4;
+    options.end_epoch = 2;
+    Loader loader(source, options);
+    std::vector<int> seen(500);
+    const Sampler sampler(500, options.seed, true);
+    for (std::int64_t step = 0; step < 2 * loader.steps_per_epoch(); ++step) {
+      const StepBatch& batch = loader.next();
+      std::vector<std::int64_t> indices(static_cast<std::size_t>(batch.samples));
+      sampler.indices(batch.epoch, batch.position, indices);
+      std::size_t k = 0;
+      for (const LeafBatch& leaf : batch.leaves)
+        for (std::int64_t i = 0; i < leaf.samples; ++i, ++k) {
+          ASSERT_EQ(leaf.labels[i], indices[k] % 7);
+          ASSERT_EQ(leaf.x[6 * i + 5], static_cast<float>(10 * indices[k] + 5));
+          ++seen[static_cast<std::size_t>(indices[k])];
+        }
+    }
+    EXPECT_EQ(seen, std::vector<int>(500, 2));
+  }
 }
 
 TEST(Loader, AnErrorReachesTheCallerAtItsStep) {
