@@ -24,8 +24,9 @@ def digits(folder, samples=32, size=8, name="data.npz", labels=None):
 
 def train(folder, **options):
     """The arguments of a training that works; keywords replace or (None) remove options."""
-    given = {"model": MLP, "train": digits(folder), "loss": SPARSE, "steps": 2, "batch_size": 8, "threads": 1,
-             "output": folder / "run"} | options
+    given = {"model": MLP, "loss": SPARSE, "steps": 2, "batch_size": 8, "threads": 1, "output": folder / "run"} | options
+    if "train" not in given:
+        given["train"] = digits(folder)
     arguments = ["train"]
     for key, value in given.items():
         if value is not None:
@@ -174,7 +175,7 @@ MISTAKES = {
                                         ["8by8"]),
 }
 for mistake, (arguments_of, words) in MISTAKES.items():
-    for count in (0, 2):
+    for count in (0,) if mistake.startswith("predict") else (0, 2):  # predict is one process
         add_case(f"{mistake}{' on 2 ranks' if count else ''}",
                  lambda folder, a=arguments_of, w=words, n=count: check_user_error(
                      stoker(*a(folder), ranks=n, expect=None, timeout=60), *w))
@@ -207,7 +208,7 @@ for changed_option, new_value in CHANGES.items():
 
 def check_resumed(folder, key, value):
     stoker(*train(folder, optimizer="adam"))
-    changed = {"optimizer": "adam", "steps": 4} | {key: value}
+    changed = {"optimizer": "adam", "steps": 2 if key == "schedule" else 4} | {key: value}  # more steps may change it
     if key == "loss":  # needs targets of the output's shape, hence other data too
         changed["train"] = save_npz(folder / "one_hot.npz", numpy.load(folder / "data.npz")["x"],
                                     numpy.eye(10, dtype="float32")[numpy.arange(32) % 10])
@@ -225,7 +226,7 @@ def _(folder):
 def _(folder):
     stoker(*train(folder))
     other = digits(folder, samples=40, name="other.npz")
-    check_user_error(stoker(*train(folder, train=other, steps=4), expect=None), "data")
+    check_user_error(stoker(*train(folder, train=other, steps=4), expect=None), "--train")
 
 
 @case("a schedule that has run out")
@@ -254,12 +255,22 @@ def _(folder):
     stoker("evaluate", "--model", MLP, "--data", digits(folder), "--loss", SPARSE, env=batch)
 
 
+@case("predict under mpirun")
+def _(folder):
+    check_user_error(stoker("predict", "--model", MLP, "--data", digits(folder), "--output", folder / "p.h5", ranks=2,
+                            expect=None), "predict", "one process")
+
+
 @case("a loss that becomes NaN is named with its step and layer")
 def _(folder):
-    done = stoker(*train(folder, optimizer="sgd", learning_rate=1e6, steps=50), expect=None)
-    lines = error_lines(done.stderr)
-    assert done.returncode in (1, 2) and len(lines) == 1, done.stderr[-3000:]
-    assert "step" in lines[0] and ("hidden" in lines[0] or "probabilities" in lines[0]), lines[0]
+    linear = layer_option(folder, 3, "activation", "linear")
+    data = digits(folder, labels=numpy.eye(10, dtype="float32")[numpy.arange(32) % 10])
+    for ranks in (0, 2):
+        done = stoker(*train(folder, model=linear, train=data, loss="mean_squared_error", optimizer="sgd",
+                             learning_rate=1e6, steps=50, output=folder / f"run{ranks}"), ranks=ranks, expect=None)
+        lines = error_lines(done.stderr)
+        assert done.returncode in (1, 2) and len(lines) == 1, done.stderr[-3000:]
+        assert "step" in lines[0] and ("conv" in lines[0] or "out" in lines[0]), lines[0]
 
 
 if __name__ == "__main__":
