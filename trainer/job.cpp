@@ -1,7 +1,6 @@
 #include "trainer/job.h"
 
 #include <algorithm>
-#include <set>
 
 #include "lib/base/error.h"
 #include "lib/base/files.h"
@@ -92,15 +91,24 @@ void set_lengths(Job& job) {
   job.total_steps = steps;
 }
 
-// A run that goes on keeps the schedule it began with, whose length came from the run's first length.
-void keep_schedule(Job& job, const std::string& saved) {
-  job.schedule = optim::parse_schedule(saved, job.learning_rate, job.total_steps);
-  const std::int64_t length = job.schedule.length().value_or(INT64_MAX);
-  if (job.total_steps > length)
-    throw UserError(
-        "the learning-rate schedule ends before the run",
-        saved + ", " + std::to_string(job.total_steps) + " steps in all",
-        "give --schedule anew, with its lengths, or end the run at " + std::to_string(length) + " steps");
+// A schedule whose length came from the run's length keeps the length it began with. A longer run has run out of it and needs one
+// that the user gives anew, by its own lengths.
+bool has_run_out(const nlohmann::json& saved, std::int64_t total_steps) {
+  return saved.is_object() && saved.value("schedule-from-run", std::int64_t{0}) > 0 &&
+         total_steps > saved["schedule-from-run"].get<std::int64_t>();
+}
+
+void keep_schedule(Job& job, const nlohmann::json& saved) {
+  if (!saved.is_object() || saved.value("schedule-from-run", std::int64_t{0}) == 0) return;
+  const std::string text = job.options.schedule.value_or("");
+  const bool given_anew = !text.empty() && text != saved.value("schedule-text", "");
+  if (has_run_out(saved, job.total_steps) && !given_anew)
+    throw UserError("the learning-rate schedule has run out",
+                    saved.value("schedule", "") + ", " + std::to_string(job.total_steps) + " steps in all",
+                    "give --schedule anew, with lengths of its own, or end at the steps it was made for");
+  if (given_anew) return;
+  job.schedule = optim::parse_schedule(saved.value("schedule", ""), job.learning_rate, job.total_steps);
+  job.schedule_from_run = saved["schedule-from-run"].get<std::int64_t>();
 }
 
 void choose_optimizer(Job& job, const nlohmann::json& saved) {
@@ -119,8 +127,8 @@ void choose_optimizer(Job& job, const nlohmann::json& saved) {
     job.schedule = *choice.schedule;
   else
     job.schedule = optim::Schedule::constant(job.learning_rate);
-  if (job.schedule.length_from_run() && saved.is_object() && saved.value("schedule-text", "") == o.schedule)
-    keep_schedule(job, saved.at("schedule").get<std::string>());
+  if (job.schedule.length_from_run()) job.schedule_from_run = job.schedule.length().value_or(0);
+  keep_schedule(job, saved);
 }
 
 void set_virtual_ranks(Job& job, int ranks, const nlohmann::json& saved) {
@@ -208,6 +216,7 @@ nlohmann::json Job::identity() const {
           {"loss", objective.loss_text},
           {"schedule", schedule.describe()},
           {"schedule-text", options.schedule.value_or("")},
+          {"schedule-from-run", schedule_from_run},
           {"learning-rate", learning_rate},
           {"seed", options.seed},
           {"shuffle", options.shuffle},
@@ -237,19 +246,32 @@ graph::ParameterLayout layout_of(const keras::Model& model, const graph::Graph& 
   return graph::make_layout(training_graph, sizes, trainable);
 }
 
-void check_identity(const Job& job, const nlohmann::json& saved, bool extended,
-                    const std::string& directory) {
+void check_identity(const Job& job, const nlohmann::json& saved, const std::string& directory) {
+  struct Entry {
+    const char* key;
+    const char* what;
+    bool of_schedule;
+  };
+  static constexpr Entry kEntries[] = {{"model", "another model (--model)", false},
+                                       {"train", "other data (--train)", false},
+                                       {"batch-size", "another --batch-size", false},
+                                       {"virtual-ranks", "another --virtual-ranks", false},
+                                       {"optimizer", "another --optimizer", false},
+                                       {"loss", "another --loss", false},
+                                       {"schedule", "another --schedule or --learning-rate", true},
+                                       {"learning-rate", "another --learning-rate", true},
+                                       {"seed", "another --seed", false},
+                                       {"shuffle", "another --shuffle", false},
+                                       {"augment", "another --augment", false},
+                                       {"freeze", "another --freeze", false}};
   const nlohmann::json mine = job.identity();
-  static constexpr const char* kInOrder[] = {"model",     "train",   "batch-size", "virtual-ranks",
-                                             "optimizer", "loss",    "schedule",   "learning-rate",
-                                             "seed",      "shuffle", "augment",    "freeze"};
-  static const std::set<std::string> kOfSchedule = {"schedule", "learning-rate"};
-  for (const char* key : kInOrder) {
-    if (saved.is_object() && saved.contains(key) && saved[key] == mine[key]) continue;
-    if (extended && kOfSchedule.count(key) != 0) continue;
-    const std::string was = saved.is_object() && saved.contains(key) ? saved[key].dump() : "something else";
-    throw UserError(std::string("the run had another --") + key,
-                    directory + ": it was " + was + ", now " + mine[key].dump(),
+  const bool new_schedule = has_run_out(saved, job.total_steps);
+  for (const Entry& entry : kEntries) {
+    const nlohmann::json was =
+        saved.is_object() ? saved.value(entry.key, nlohmann::json()) : nlohmann::json();
+    if (was == mine[entry.key] || (entry.of_schedule && new_schedule)) continue;
+    throw UserError(std::string("the run had ") + entry.what,
+                    directory + ": it was " + was.dump() + ", now " + mine[entry.key].dump(),
                     "give the same again, or a new --output");
   }
 }

@@ -31,6 +31,7 @@ struct Job {
   std::unique_ptr<optim::Optimizer> optimizer;
   double learning_rate = 0;
   optim::Schedule schedule = optim::Schedule::constant(0);
+  std::int64_t schedule_from_run = 0;  // steps of a schedule whose length came from the run's; else 0
   std::int64_t virtual_ranks = 1;
   std::int64_t steps_per_epoch = 1;
   std::int64_t total_steps = 1;
@@ -61,8 +62,8 @@ void set_objective(const keras::Objective& objective, keras::GraphOptions& graph
 Job prepare_job(const TrainOptions& options, const comm::Communicator& communicator,
                 const nlohmann::json& saved);
 
-// Throws UserError, naming the first option that differs, if `job` is not the run that `saved` describes. `extended`: it is to
-// become longer than it was, and the schedule may be given anew.
-void check_identity(const Job& job, const nlohmann::json& saved, bool extended, const std::string& directory);
+// Throws UserError, naming the first option that differs, if `job` is not the run that `saved` describes. A schedule that has run out
+// may be another one.
+void check_identity(const Job& job, const nlohmann::json& saved, const std::string& directory);
 
 }  // namespace stoker::trainer

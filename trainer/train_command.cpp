@@ -110,8 +110,7 @@ void Attempt::resolve() {
   job_ = prepare_job(options_, communicator_, saved);
   threads_ = choose_compute_threads(options_.threads, communicator_.local_ranks());
   if (!resume_) return;
-  const bool extended = job_->total_steps > resume_->document.value("total_steps", std::int64_t{0});
-  check_identity(*job_, saved, extended, options_.output);
+  check_identity(*job_, saved, options_.output);
   state_ = resume_->state;
 }
 

@@ -50,7 +50,7 @@ TEST(PredictionWriter, Csv) {
 TEST(PredictionWriter, RefusesWhatItCannotWrite) {
   EXPECT_THROW(make_prediction_writer("x.txt", 1, Shape{2}), UserError);
   EXPECT_THROW(make_prediction_writer(testing::TempDir() + "/x.csv", 1, Shape{2, 2}), UserError);
-  EXPECT_THROW(make_prediction_writer("/nonexistent/x.npy", 1, Shape{2}), SystemError);
+  EXPECT_THROW(make_prediction_writer("/nonexistent/x.npy", 1, Shape{2}), UserError);
 }
 
 }  // namespace
