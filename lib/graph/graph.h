@@ -124,8 +124,8 @@ class GraphBuilder {
   void moving_statistic(ValueId x, std::int64_t parameter, float momentum, const std::string& name);
 
   // Adds the loss (and its gradient output if `training`) over target; the sum goes to statistic "loss".
-  // Where the prediction comes out of a softmax (or sigmoid, for binary cross-entropy), its logits are used,
-  // whatever loss.from_logits says, as Keras does. Returns d_prediction (of the logits, then) or kNoValue.
+  // Where the prediction of a cross-entropy comes out of a softmax or a sigmoid, its logits are used, whatever
+  // loss.from_logits says, as Keras does (also binary behind softmax, categorical behind sigmoid). Returns d_prediction (of the logits, then) or kNoValue.
   ValueId add_loss(const LossAttributes& loss, ValueId prediction, ValueId target, bool training);
   // `prediction` is the model's output, after its softmax. The sum goes to statistic "metric/NAME".
   void add_metric(const MetricAttributes& metric, ValueId prediction, ValueId target,

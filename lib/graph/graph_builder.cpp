@@ -28,19 +28,18 @@ void bind_to_statistic(Graph& graph, ValueId id, const std::string& name) {
   graph.statistics_size += size;
 }
 
-// What a categorical or binary cross-entropy of probabilities is to be computed from, as Keras does: the logits
-// behind the softmax or sigmoid that made them. kNoValue if there is none.
+// What a cross-entropy of probabilities is to be computed from: the logits behind the softmax or sigmoid that made them,
+// whichever of the two and whichever cross-entropy, as Keras does. kNoValue if there is none.
 ValueId logits_behind(const Graph& graph, LossKind kind, ValueId prediction) {
+  const bool cross_entropy = kind == LossKind::categorical_crossentropy ||
+                             kind == LossKind::binary_crossentropy ||
+                             kind == LossKind::sparse_categorical_crossentropy;
   const std::int32_t producer = graph.values[static_cast<std::size_t>(prediction)].producer;
-  if (producer < 0) return kNoValue;
+  if (!cross_entropy || producer < 0) return kNoValue;
   const Op& op = graph.ops[static_cast<std::size_t>(producer)];
-  const bool categorical =
-      kind == LossKind::categorical_crossentropy || kind == LossKind::sparse_categorical_crossentropy;
-  if (categorical && op.kind == OpKind::softmax) return op.inputs[0];
-  if (kind == LossKind::binary_crossentropy && op.kind == OpKind::activation &&
-      std::get<ActivationAttributes>(op.attributes).kind == ActivationKind::sigmoid)
-    return op.inputs[0];
-  return kNoValue;
+  const bool sigmoid = op.kind == OpKind::activation &&
+                       std::get<ActivationAttributes>(op.attributes).kind == ActivationKind::sigmoid;
+  return op.kind == OpKind::softmax || sigmoid ? op.inputs[0] : kNoValue;
 }
 
 }  // namespace

@@ -211,8 +211,8 @@ TEST(Builder, OtherLossesAndReshapesKeepTheProbabilities) {
   };
   EXPECT_TRUE(built(LossKind::categorical_crossentropy, OpKind::softmax, false));
   EXPECT_FALSE(built(LossKind::categorical_crossentropy, OpKind::softmax, true));
-  EXPECT_FALSE(built(LossKind::categorical_crossentropy, OpKind::activation, false));
-  EXPECT_FALSE(built(LossKind::binary_crossentropy, OpKind::softmax, false));
+  EXPECT_TRUE(built(LossKind::categorical_crossentropy, OpKind::activation, false));
+  EXPECT_TRUE(built(LossKind::binary_crossentropy, OpKind::softmax, false));
   EXPECT_FALSE(built(LossKind::binary_crossentropy, OpKind::activation, true));
   EXPECT_FALSE(built(LossKind::mean_squared_error, OpKind::softmax, false));
 }
