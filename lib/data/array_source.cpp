@@ -28,7 +28,11 @@ void normalise(const Normalisation& by, std::int64_t elements, float* x) {
   const std::int64_t channels = static_cast<std::int64_t>(by.factor.size());
   if (channels == 1) {
     const double factor = by.factor[0], term = by.term[0];
-    for (std::int64_t i = 0; i < elements; ++i) x[i] = static_cast<float>(x[i] * factor + term);
+    constexpr std::int64_t kBlock = 32;  // as in to_floats()
+    std::int64_t i = 0;
+    for (; i + kBlock <= elements; i += kBlock)
+      for (std::int64_t k = 0; k < kBlock; ++k) x[i + k] = static_cast<float>(x[i + k] * factor + term);
+    for (; i < elements; ++i) x[i] = static_cast<float>(x[i] * factor + term);
     return;
   }
   for (std::int64_t i = 0; i < elements; i += channels)

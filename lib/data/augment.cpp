@@ -83,15 +83,18 @@ void Augmenter::apply(std::int64_t epoch, std::int64_t sample, float* x, std::ve
     }
     if (vertical_flip) from_row = height_ - 1 - from_row;
     const float* in = scratch.data() + from_row * row_floats;
-    for (std::int64_t column = 0; column < width_; ++column, out += channels_) {
-      std::int64_t from_column = column + left;
-      if (from_column < 0 || from_column >= width_) {
-        std::fill(out, out + channels_, 0.0f);
-        continue;
-      }
-      if (flip) from_column = width_ - 1 - from_column;
-      std::copy_n(in + from_column * channels_, channels_, out);
+    // Columns [first, end) of the window lie in the image.
+    const std::int64_t first = std::clamp<std::int64_t>(-left, 0, width_);
+    const std::int64_t end = std::clamp<std::int64_t>(width_ - left, first, width_);
+    std::fill(out, out + first * channels_, 0.0f);
+    std::fill(out + end * channels_, out + row_floats, 0.0f);
+    if (!flip) {
+      std::copy(in + (first + left) * channels_, in + (end + left) * channels_, out + first * channels_);
+      continue;
     }
+    for (std::int64_t column = first; column < end; ++column)
+      for (std::int64_t c = 0; c < channels_; ++c)
+        out[column * channels_ + c] = in[(width_ - 1 - column - left) * channels_ + c];
   }
 }
 

@@ -86,7 +86,7 @@ class Hdf5Records : public Records {
       out += size;
     }
   }
-  bool is_slow() const override { return dataset_.info().filtered; }
+  bool is_slow() const override { return dataset_.info().chunked; }
 
  private:
   std::shared_ptr<const hdf5::File> file_;
@@ -162,11 +162,11 @@ std::unique_ptr<Records> open_dataset(std::shared_ptr<const hdf5::File> file, co
                       dataset.where(), "write the dataset with smaller chunks, e.g. one sample each");
     dataset = with_chunk_cache(*file, dataset, memory_bytes);
     const std::int64_t rows = dataset.info().chunk.at(0);
-    if (dataset.info().filtered && info.bytes() > memory_bytes && rows > 1)
-      advice = dataset.where() + ": compressed chunks of " + std::to_string(rows) +
-               " samples: shuffled reading decompresses all of them for each sample; chunks of one sample, "
-               "or no compression, "
-               "would be faster";
+    if (info.bytes() > memory_bytes && rows > 1)
+      advice = dataset.where() + ": shuffled reading fetches " +
+               (dataset.info().filtered ? "and decompresses a chunk of " : "a chunk of ") +
+               std::to_string(rows) +
+               " samples for each sample; chunks of one sample, or a contiguous dataset, would be faster";
   }
   return std::make_unique<Hdf5Records>(std::move(info), std::move(file), std::move(dataset), std::move(type));
 }
@@ -175,7 +175,11 @@ std::string listing(const hdf5::File& file, const std::vector<std::string>& name
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i == kListed) return text + ", …";
-    text += (i > 0 ? ", " : "") + names[i] + " " + to_string(file.dataset(names[i]).info().shape);
+    text += (i > 0 ? ", " : "") + names[i];
+    try {
+      text += " " + to_string(file.dataset(names[i]).info().shape);
+    } catch (const UserError&) {  // listed all the same
+    }
   }
   return text.empty() ? "no dataset" : text;
 }

@@ -112,16 +112,6 @@ herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* out) {
   return 0;
 }
 
-void collect_datasets(const File& file, const std::string& group, std::vector<std::string>& out) {
-  for (const std::string& name : file.children(group)) {
-    const std::string path = group.empty() ? name : group + "/" + name;
-    if (file.is_group(path))
-      collect_datasets(file, path, out);
-    else if (file.exists(path))
-      out.push_back(path);
-  }
-}
-
 std::vector<hsize_t> extents(const Shape& shape) { return {shape.dims().begin(), shape.dims().end()}; }
 
 }  // namespace
@@ -264,16 +254,27 @@ std::vector<std::string> File::children(const std::string& group) const {
 }
 
 std::vector<std::string> File::datasets() const {
-  std::vector<std::string> paths;
-  collect_datasets(*this, "", paths);
+  quiet_hdf5();
+  // H5Lvisit enters each group once, so links that lead back end.
+  std::vector<std::string> links, paths;
+  if (H5Lvisit(id(), H5_INDEX_NAME, H5_ITER_NATIVE, collect_name, &links) < 0)
+    unreadable(name_, "", "cannot list the file");
+  for (const std::string& path : links) {
+    const ObjectHandle object = open_object(*this, path);
+    // What is there and cannot be opened is listed too: whoever asks for it is told.
+    if (object ? H5Iget_type(object.get()) == H5I_DATASET : exists(path)) paths.push_back(path);
+  }
   return paths;
 }
 
 Dataset File::dataset(const std::string& path) const {
   quiet_hdf5();
-  DatasetHandle handle;
-  if (link_chain_exists(id(), path)) handle.reset(H5Dopen2(id(), path.c_str(), H5P_DEFAULT));
-  if (!handle) unreadable(name_, path, "no such dataset");
+  if (!link_chain_exists(id(), path)) unreadable(name_, path, "no such dataset");
+  DatasetHandle handle(H5Dopen2(id(), path.c_str(), H5P_DEFAULT));
+  if (!handle)
+    throw UserError("cannot open the dataset", joined(name_, path),
+                    "it may be damaged, or written in a newer format than HDF5 " + library_version() +
+                        " reads (libver='latest')");
   return Dataset(name_, path, std::move(handle));
 }
 

@@ -1,5 +1,4 @@
-// A small model whose every value is a function of the step, and N writers in one process that save it
-// together.
+// A small model whose every value is a function of the step, and N writers in one process that save it together.
 #pragma once
 
 #include <gtest/gtest.h>

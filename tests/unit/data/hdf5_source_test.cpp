@@ -42,12 +42,12 @@ TEST(Hdf5Source, EveryLayoutGivesTheSameSamples) {
     }
 }
 
-TEST(Hdf5Source, CompressedChunksThatDoNotFitAreSaidAndStillRead) {
+TEST(Hdf5Source, ChunksThatDoNotFitAreSaidAndStillRead) {
   const Folder folder;
   write_hdf5(folder.path("d.h5"), 1000, {16, true});
   EXPECT_TRUE(
       has(open_source(folder.path("d.h5"), {.memory_bytes = 8000, .class_names = {}})->description().advice,
-          "chunks of 16 samples"));
+          "decompresses a chunk of 16 samples"));
   EXPECT_EQ(open_source(folder.path("d.h5"))->description().advice, "");
   EXPECT_THROW(open_source(folder.path("d.h5"), {.memory_bytes = 100, .class_names = {}}), stoker::UserError);
 }
@@ -74,6 +74,23 @@ TEST(Hdf5Source, NamesOfXAndY) {
   EXPECT_EQ(open_source(path + "?x=other&y=z")->description().y_kind, TargetKind::labels);
   const std::string message = error_of("hdf5:" + path + "?x=nothing");
   EXPECT_TRUE(has(message, "images (3, 2)") && has(message, "part/y (3,)")) << message;
+}
+
+TEST(Hdf5Source, LinksThatLeadBackOrNowhere) {
+  const Folder folder;
+  const std::string path = folder.path("d.h5");
+  {
+    hdf5::File file = hdf5::File::create(path);
+    const float x[] = {1, 2};
+    file.write("group/x", Shape{2, 1}, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, x);
+    H5Lcreate_hard(file.id(), "/", file.id(), "group/up", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_hard(file.id(), "group/x", file.id(), "alias", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/nowhere", file.id(), "dangling", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_external("missing.h5", "/x", file.id(), "external", H5P_DEFAULT, H5P_DEFAULT);
+    file.close();
+  }
+  EXPECT_EQ(hdf5::File::open(path).datasets(), (std::vector<std::string>{"alias", "group/x"}));
+  EXPECT_EQ(read_all(*open_source(path + "?x=alias")).x, (std::vector<float>{1, 2}));
 }
 
 TEST(Hdf5Source, WhatIsRefused) {

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <map>
+#include <new>
 #include <numeric>
 #include <thread>
 
@@ -13,6 +15,17 @@
 #include "lib/base/split.h"
 #include "lib/tensor/memory.h"
 #include "tests/unit/data/data_files.h"
+
+// Counts what this program allocates, for Loader.StepsAllocateNothing.
+static std::atomic<std::int64_t> allocations{0};
+
+void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -235,6 +248,24 @@ TEST(Loader, ThreadsShareASource) {
         }
     }
     EXPECT_EQ(seen, std::vector<int>(500, 2));
+  }
+}
+
+TEST(Loader, StepsAllocateNothing) {
+  const test::Folder folder;
+  const std::string x =
+      folder.write("x.npy", test::npy("|u1", false, "(300, 4, 4, 3)", std::string(300 * 48, 'x')));
+  const std::string y = folder.write("y.npy", test::npy("|u1", false, "(300,)", std::string(300, '\1')));
+  for (const std::uint64_t memory : {std::uint64_t{1} << 20, std::uint64_t{1}}) {  // held, and read in place
+    LoaderOptions options = options_of(8, 3);
+    options.augmentation = parse_augmentation("flip,crop=1");
+    Loader loader(
+        open_source("npy:" + x + "," + y + "?scale=1/255", {.memory_bytes = memory, .class_names = {}}),
+        options);
+    for (int step = 0; step < 200; ++step) loader.next();
+    const std::int64_t before = allocations;
+    for (int step = 0; step < 200; ++step) loader.next();
+    EXPECT_EQ(allocations - before, 0);
   }
 }
 
