@@ -27,6 +27,11 @@ lib_data_libdata_a_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CPPFLAGS)
 DATA_LIBS = lib/data/libdata.a $(HDF5FILE_LIBS)
 DATA_LINK = $(HDF5_LINK) $(ZLIB_LIBS)
 
+EXTRA_DIST += tests/unit/data/fixtures/make_fixtures.py \
+	tests/unit/data/fixtures/stored.npz tests/unit/data/fixtures/deflated.npz \
+	tests/unit/data/fixtures/fortran_half.npy tests/unit/data/fixtures/odd.npy \
+	tests/unit/data/fixtures/h5py.h5 tests/unit/data/fixtures/table.csv
+
 if HAVE_GTEST
 check_PROGRAMS += tests/unit/data/data_test
 TESTS += tests/unit/data/data_test
@@ -41,7 +46,8 @@ tests_unit_data_data_test_SOURCES = \
 	tests/unit/data/hdf5_source_test.cpp \
 	tests/unit/data/loader_test.cpp \
 	tests/unit/data/sampler_test.cpp \
-	tests/unit/data/source_test.cpp
+	tests/unit/data/source_test.cpp \
+	tests/unit/data/writers_test.cpp
 tests_unit_data_data_test_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CPPFLAGS)
 tests_unit_data_data_test_LDADD = $(DATA_LIBS) $(TENSOR_LIBS) $(BASE_LIBS) $(GTEST_MAIN_LIBS) $(DATA_LINK) $(BASE_LINK)
 endif
