@@ -20,6 +20,16 @@ struct PoolShape {
   std::int64_t h, w, c, oh, ow, window_h, window_w, stride_h, stride_w, padding_top, padding_left;
 };
 
+// A convolution with few taps, ReLU and 2×2 max pooling of one sample x[h,w,c] (padded already).
+struct ConvPoolShape {
+  std::int64_t pooled_h, pooled_w, channels;  // of the result; channels are a multiple of 16
+  std::int64_t cell_step, cell_line;  // floats in x from one output of the convolution to the next, and to
+                                      // that one line below
+  std::int64_t taps;
+  const std::int64_t* tap_offsets;  // floats in x from an output's first tap, in the order of the weights
+  bool relu;
+};
+
 struct Functions {
   const char* instruction_set;  // "avx512", "avx2", "baseline"
 
@@ -89,6 +99,13 @@ struct Functions {
                             const float* y, float* dx, std::int64_t begin, std::int64_t end);
   void (*average_pool_gradient)(const PoolShape& shape, const float* dy, float* dx, std::int64_t begin,
                                 std::int64_t end);
+  // A line of pooled_w windows; x points at the first tap of the line's first output. weights are taps ×
+  // channels; bias and argmax may be null.
+  void (*conv_pool_line)(const ConvPoolShape& shape, const float* x, const float* weights, const float* bias,
+                         float* y, std::uint8_t* argmax);
+  // One sample: dw (taps × channels) and db (channels, or null) from the gradient dy of its pooled outputs y.
+  void (*conv_pool_gradient)(const ConvPoolShape& shape, const float* x, const float* dy, const float* y,
+                             const std::uint8_t* argmax, float* dw, float* db);
   // One sample: x is positions × c, y is c.
   void (*global_average_pool)(const float* x, std::int64_t positions, std::int64_t c, float* y);
   void (*global_max_pool)(const float* x, std::int64_t positions, std::int64_t c, float* y);

@@ -5,6 +5,7 @@ lib_backend_cpu_libcpu_a_SOURCES = \
 	%D%/batch_norm_cpu.cpp \
 	%D%/binary_cpu.cpp \
 	%D%/column_sums.h \
+	%D%/conv_pool.h %D%/conv_pool_cpu.cpp \
 	%D%/conv2d_cpu.cpp %D%/conv2d_shapes.h \
 	%D%/copy_cpu.cpp \
 	%D%/cpu_backend.h %D%/cpu_backend.cpp \
@@ -21,7 +22,7 @@ lib_backend_cpu_libcpu_a_SOURCES = \
 lib_backend_cpu_libcpu_a_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
 lib_backend_cpu_libfunctions_a_SOURCES = \
 	%D%/functions.h %D%/functions.cpp \
-	%D%/functions_body.inc %D%/functions_elementwise.inc %D%/functions_lanes.inc \
+	%D%/functions_body.inc %D%/functions_conv_pool.inc %D%/functions_elementwise.inc %D%/functions_lanes.inc \
 	%D%/functions_norm.inc %D%/functions_pool.inc %D%/functions_rows.inc \
 	%D%/functions_avx2.cpp %D%/functions_avx512.cpp %D%/functions_baseline.cpp
 lib_backend_cpu_libfunctions_a_CXXFLAGS = $(AM_CXXFLAGS) -fno-math-errno -fno-trapping-math \

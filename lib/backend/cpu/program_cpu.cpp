@@ -14,22 +14,37 @@ using graph::OpKind;
 using graph::Role;
 using graph::ValueId;
 
+namespace {
+
+std::string title_of(const graph::Op& op) {
+  return op.name.empty() ? graph::name_of(op.kind) : graph::name_of(op.kind) + " " + op.name;
+}
+
+// Moves the inputs of a pair's first op to the second and drops the value between them.
+void join(graph::Graph& graph, const FusedPair& pair) {
+  graph::Op &first = graph.ops[pair.first], &second = graph.ops[pair.second];
+  const ValueId between = first.outputs[0];
+  std::erase(second.inputs, between);
+  second.inputs.insert(second.inputs.end(), first.inputs.begin(), first.inputs.end());
+  first.inputs.clear();
+  first.outputs.clear();
+  graph.values[static_cast<std::size_t>(between)].producer = -1;
+}
+
+}  // namespace
+
 CpuProgram::CpuProgram(graph::Graph graph, const graph::ParameterLayout& layout, const Functions& functions,
                        const dnnl::engine& engine, const dnnl::stream& stream, int threads)
-    : graph_(std::move(graph)), functions_(functions), threads_(threads) {
+    : graph_(std::move(graph)),
+      planned_(graph_),
+      pairs_(find_conv_pool_pairs(graph_)),
+      functions_(functions),
+      threads_(threads) {
+  for (const FusedPair& pair : pairs_) join(planned_, pair);
+  make_kernels(engine, stream);
   std::vector<std::size_t> scratch_bytes;
-  for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-    const graph::Op& op = graph_.ops[i];
-    const CompileContext context{graph_, op, functions_, engine, stream};
-    try {
-      steps_.push_back({factory_of(op.kind)(context), i, 0, 0});
-    } catch (const dnnl::error& e) {
-      throw UserError("oneDNN has no implementation of " + graph::name_of(op.kind) + " (" + e.what() + ")",
-                      op.name, "change the shapes or options of this layer, or use a newer oneDNN");
-    }
-    scratch_bytes.push_back(steps_.back().kernel->scratch_bytes());
-  }
-  plan_ = graph::plan_memory(graph_, scratch_bytes);
+  for (const Step& step : steps_) scratch_bytes.push_back(step.kernel ? step.kernel->scratch_bytes() : 0);
+  plan_ = graph::plan_memory(planned_, scratch_bytes);
   const std::vector<std::int64_t> ready = graph::gradients_ready(graph_, layout);
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     steps_[i].scratch_offset = std::max<std::int64_t>(plan_.scratch_offset[i], 0);
@@ -49,8 +64,36 @@ CpuProgram::CpuProgram(graph::Graph graph, const graph::ParameterLayout& layout,
   }
 }
 
+void CpuProgram::make_kernels(const dnnl::engine& engine, const dnnl::stream& stream) {
+  for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+    const graph::Op& op = graph_.ops[i];
+    try {
+      steps_.push_back({make_kernel({graph_, op, functions_, engine, stream}), i, title_of(op), 0, 0});
+    } catch (const dnnl::error& e) {
+      throw UserError("oneDNN has no implementation of " + graph::name_of(op.kind) + " (" + e.what() + ")",
+                      op.name, "change the shapes or options of this layer, or use a newer oneDNN");
+    }
+  }
+  for (const FusedPair& pair : pairs_) {
+    Step &first = steps_[pair.first], &second = steps_[pair.second];
+    second.title = first.title + " + " + second.title;
+  }
+}
+
+std::unique_ptr<Kernel> CpuProgram::make_kernel(const CompileContext& context) {
+  const auto index = static_cast<std::size_t>(&context.op - graph_.ops.data());
+  for (const FusedPair& pair : pairs_) {
+    if (pair.first == index) return nullptr;
+    if (pair.second != index) continue;
+    const graph::Op& first = graph_.ops[pair.first];
+    return first.kind == OpKind::conv2d ? make_conv_pool(context, first)
+                                        : make_conv_pool_grad_weights(context, first);
+  }
+  return factory_of(context.op.kind)(context);
+}
+
 CpuProgram::Address CpuProgram::address_of(ValueId id, const graph::ParameterLayout& layout) const {
-  const graph::Value& value = graph_.values[static_cast<std::size_t>(id)];
+  const graph::Value& value = planned_.values[static_cast<std::size_t>(id)];
   constexpr std::int64_t kFloat = sizeof(float);
   const auto range = [&] { return layout.ranges.at(static_cast<std::size_t>(value.index)).offset * kFloat; };
   switch (value.role) {
@@ -73,9 +116,9 @@ CpuProgram::Address CpuProgram::address_of(ValueId id, const graph::ParameterLay
   }
   const std::int64_t offset = plan_.value_offset.at(static_cast<std::size_t>(id));
   if (offset >= 0) return {Base::arena, offset};
-  const ValueId root = graph::memory_root(graph_, id);
+  const ValueId root = graph::memory_root(planned_, id);
   if (root != id) return address_of(root, layout);
-  // A pass may leave a value that no op makes or reads.
+  // A pass may leave a value that no op makes or reads, so does a pair that runs as one.
   if (value.producer >= 0) throw std::logic_error("no memory was planned for " + value.name);
   return {Base::arena, 0};
 }
@@ -134,16 +177,11 @@ bool CpuProgram::outputs_are_finite(const graph::Op& op) const {
   return true;
 }
 
-std::string CpuProgram::title_of(const graph::Op& op) const {
-  return op.name.empty() ? graph::name_of(op.kind) : graph::name_of(op.kind) + " " + op.name;
-}
-
 std::optional<std::string> CpuProgram::find_non_finite(const StepArguments& arguments) {
   bind(arguments);
   for (const Step& step : steps_) {
     run_step(step, arguments);
-    const graph::Op& op = graph_.ops[step.op];
-    if (!outputs_are_finite(op)) return title_of(op);
+    if (!outputs_are_finite(planned_.ops[step.op])) return step.title;
   }
   return std::nullopt;
 }
@@ -156,8 +194,7 @@ std::vector<OpTime> CpuProgram::profile(const StepArguments& arguments) {
     const auto start = Clock::now();
     run_step(step, arguments);
     const std::chrono::duration<double> elapsed = Clock::now() - start;
-    times.push_back({title_of(graph_.ops[step.op]), step.kernel ? step.kernel->implementation() : "view",
-                     elapsed.count()});
+    if (step.kernel) times.push_back({step.title, step.kernel->implementation(), elapsed.count()});
   }
   return times;
 }

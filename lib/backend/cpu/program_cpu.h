@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lib/backend/backend.h"
+#include "lib/backend/cpu/conv_pool.h"
 #include "lib/backend/cpu/kernel.h"
 
 namespace stoker::backend::cpu {
@@ -40,8 +41,9 @@ class CpuProgram final : public Program {
     std::int64_t offset;  // bytes; of a constant, its index
   };
   struct Step {
-    std::unique_ptr<Kernel> kernel;  // null for views
+    std::unique_ptr<Kernel> kernel;  // null for views, and for the first op of a pair that runs as one
     std::size_t op;
+    std::string title;
     std::int64_t scratch_offset;
     std::int64_t ready;  // gradients [0, ready) are final after this step
   };
@@ -50,9 +52,14 @@ class CpuProgram final : public Program {
   void bind(const StepArguments& arguments);
   void run_step(const Step& step, const StepArguments& arguments);
   bool outputs_are_finite(const graph::Op& op) const;
-  std::string title_of(const graph::Op& op) const;
+  void make_kernels(const dnnl::engine& engine, const dnnl::stream& stream);
+  std::unique_ptr<Kernel> make_kernel(const CompileContext& context);
 
   graph::Graph graph_;
+  // What the memory is planned for: of a pair that runs as one kernel, the first op has no inputs and outputs,
+  // and the second reads what the first did.
+  graph::Graph planned_;
+  std::vector<FusedPair> pairs_;
   const Functions& functions_;
   int threads_;
   graph::MemoryPlan plan_;

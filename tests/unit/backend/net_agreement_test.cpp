@@ -73,6 +73,18 @@ TEST(NetAgreement, ForwardBitsDoNotDependOnThreads) {
   }
 }
 
+TEST(NetAgreement, TheFirstConvolutionRunsWithItsPool) {
+  const Net& net = small_nets()[2];
+  const graph::Graph g = build(net, 5, true);
+  const graph::ParameterLayout layout = layout_of(g);
+  Harness harness(g, layout, all_settings().front());
+  std::vector<std::string> pairs;
+  for (const OpTime& time : harness.program().profile(harness.arguments(net_data(g, layout, net))))
+    if (time.op.find(" + ") != std::string::npos) pairs.push_back(time.op);
+  EXPECT_EQ(pairs, (std::vector<std::string>{"conv2d conv0 + pool2d pool2",
+                                             "pool2d_grad pool2 + conv2d_grad_weights conv0"}));
+}
+
 TEST(NetAgreement, NoReferenceImplementationOfOneDnn) {
   for (const Net& net : small_nets())
     for (const std::int64_t n : {1, 5, 64}) {

@@ -105,6 +105,36 @@ void add_pools(std::vector<Case>& cases) {
   }
 }
 
+// A convolution of few taps before a 2×2 max pool: one kernel forward, one backward where the convolution's
+// input needs no gradient (a constant here). 16 and 48 channels end in half a block.
+void add_conv_pool_pairs(std::vector<Case>& cases) {
+  const auto add = [&](const std::string& name, const Shape& x, const Shape& w, const Conv2DAttributes& a,
+                       bool relu, bool bias) {
+    const Body tail = [=](GraphBuilder& b, const std::vector<ValueId>& in) {
+      const ValueId y = b.add(OpKind::conv2d, a, in, "conv");
+      return b.add(OpKind::pool2d, Pool2DAttributes{},
+                   {relu ? b.add(OpKind::activation, kRelu, {y}, "relu") : y}, "pool");
+    };
+    std::vector<Shape> inputs = {w};
+    if (bias) inputs.push_back({w[3]});
+    cases.push_back({"first conv2d and pool " + name, inputs, [=](GraphBuilder& b, std::vector<ValueId> in) {
+                       const ValueId data = b.constant(random_values(x.elements(), 5), "x");
+                       in.insert(in.begin(),
+                                 b.add_shaped(OpKind::reshape, NoAttributes{}, {data}, x, "image"));
+                       return tail(b, in);
+                     }});
+    inputs.insert(inputs.begin(), x);
+    cases.push_back({"conv2d and pool " + name, inputs, tail});
+  };
+  add("3x3x1", {5, 13, 12, 1}, {3, 3, 1, 32}, {}, true, true);
+  add("5x5x1 linear", {1, 12, 12, 1}, {5, 5, 1, 16}, {}, false, true);
+  add("3x3x3 padded", {5, 11, 10, 3}, {3, 3, 3, 48}, convolution(1, 1, 1, {1, 1, 1, 1}), true, true);
+  add("3x3x2 without bias, asymmetric padding, stride 2", {2, 14, 13, 2}, {3, 3, 2, 64},
+      convolution(2, 1, 1, {0, 1, 0, 1}), true, false);
+  add("3x3x1 dilated", {2, 14, 13, 1}, {3, 3, 1, 16}, convolution(1, 2, 1, {2, 2, 2, 2}), true, true);
+  add("3x3x1 large", {9, 28, 28, 1}, {3, 3, 1, 32}, {}, true, true);
+}
+
 void add_norms(std::vector<Case>& cases) {
   BatchNormAttributes a;
   for (const Shape& shape : {Shape{5, 4, 3, 19}, Shape{64, 32}, Shape{5, 30, 30, 17}, Shape{7, 3}})
@@ -205,6 +235,7 @@ std::vector<Case> all_cases() {
   add_convolutions(cases);
   add_dense(cases);
   add_pools(cases);
+  add_conv_pool_pairs(cases);
   add_norms(cases);
   add_element_wise(cases);
   add_copies(cases);
