@@ -6,6 +6,7 @@
 #include "lib/base/log.h"
 #include "lib/comm/communicator_factory.h"
 #include "lib/comm/launch.h"
+#include "lib/comm/start_alarm.h"
 
 namespace stoker::trainer {
 namespace {
@@ -46,11 +47,14 @@ void agree(comm::Communicator& communicator, const std::function<void()>& part) 
   }
 }
 
-int run_on_ranks(const std::function<int(comm::Communicator&)>& body) {
+int run_on_ranks(double timeout, const std::function<int(comm::Communicator&)>& body) {
   const comm::LaunchEnvironment launch = comm::read_launch_environment();
   log_set_rank(launch.rank);
   std::unique_ptr<comm::Communicator> communicator;
-  communicator = comm::make_communicator(launch, nullptr, nullptr);
+  {
+    const comm::StartAlarm alarm(launch.needs_mpi() ? timeout : 0, launch.rank);
+    communicator = comm::make_communicator(launch, nullptr, nullptr);
+  }
   log_set_rank(communicator->rank());
   int code = kExitDone;
   const Failure failure = failure_of([&] {

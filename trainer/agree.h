@@ -26,6 +26,7 @@ void agree(comm::Communicator& communicator, const std::function<void()>& part);
 
 // Starts the communicator, runs `body` on every rank and ends in order: the returned code is that of all ranks. An exception other
 // than EndTogether is this rank's alone: it prints its line and aborts the job.
-int run_on_ranks(const std::function<int(comm::Communicator&)>& body);
+// Ranks that do not find each other within `timeout` seconds end, too.
+int run_on_ranks(double timeout, const std::function<int(comm::Communicator&)>& body);
 
 }  // namespace stoker::trainer

@@ -59,7 +59,8 @@ int run_evaluate(const Options& options) {
     throw UserError("unexpected argument", options.positional()[0], "see `stoker evaluate --help`");
   options.required("model");
   options.required("data");
-  return run_on_ranks([&](comm::Communicator& communicator) { return evaluate(communicator, options); });
+  return run_on_ranks(kStartTimeout,
+                      [&](comm::Communicator& communicator) { return evaluate(communicator, options); });
 }
 
 }  // namespace

@@ -11,6 +11,9 @@
 
 namespace stoker::trainer {
 
+// Seconds that the ranks of evaluate and predict have to find each other.
+inline constexpr double kStartTimeout = 60;
+
 struct InferenceSetup {
   std::shared_ptr<const keras::Model> model;
   std::shared_ptr<const data::Source> data;

@@ -53,7 +53,7 @@ int run_predict(const Options& options) {
   if (!options.positional().empty())
     throw UserError("unexpected argument", options.positional()[0], "see `stoker predict --help`");
   const std::string file = options.required("output");
-  return run_on_ranks([&](comm::Communicator& communicator) {
+  return run_on_ranks(kStartTimeout, [&](comm::Communicator& communicator) {
     agree(communicator, [&] {
       if (communicator.rank() != 0) return;  // one rank writes one file; the others only wait
       const InferenceSetup setup = prepare_inference(communicator, options, false);

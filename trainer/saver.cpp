@@ -26,8 +26,7 @@ void Saver::after_step(float durable, float failed) {
 void Saver::settle(bool all_durable) {
   open_ = false;
   if (!all_durable) {
-    if (writer_.state() == SaveState::failed)
-      say_warning_here("the checkpoint was not written: " + writer_.message());
+    if (writer_.state() == SaveState::failed) fail(writer_.message());
     writer_.abandon();
   } else if (communicator_.rank() == 0) {
     writer_.commit();
@@ -37,14 +36,21 @@ void Saver::settle(bool all_durable) {
   }
 }
 
+void Saver::fail(const std::string& why) {
+  failure_ = why;
+  say_warning_here("the checkpoint was not written: " + why);
+}
+
 void Saver::report_commit() {
   if (!committing_ || writer_.state() == SaveState::committing) return;
   committing_ = false;
-  commit_failed_ = writer_.state() == SaveState::failed;
-  if (!writer_.message().empty())
-    say_warning_here((commit_failed_ ? "the checkpoint was not written: " : "checkpoint: ") +
-                     writer_.message());
-  commit_failed_ ? writer_.abandon() : writer_.release();
+  if (writer_.state() == SaveState::failed) {
+    fail(writer_.message());
+    writer_.abandon();
+    return;
+  }
+  if (!writer_.message().empty()) say_warning_here("checkpoint: " + writer_.message());
+  writer_.release();
 }
 
 void Saver::begin(std::int64_t step, std::span<const checkpoint::TensorSource> tensors,
@@ -55,23 +61,21 @@ void Saver::begin(std::int64_t step, std::span<const checkpoint::TensorSource> t
   last_step_ = step;
 }
 
-bool Saver::finish() {
-  bool good = true;
+std::string Saver::finish() {
   if (open_) {
-    const SaveState state = writer_.wait();
-    std::int64_t durable = state == SaveState::durable ? 1 : 0;
+    std::int64_t durable = writer_.wait() == SaveState::durable ? 1 : 0;
     communicator_.reduce({&durable, 1}, comm::ReduceOperation::minimum);
     settle(durable == 1);
-    good = durable == 1;
   }
   if (committing_) {
     writer_.wait();
     report_commit();
   }
-  std::int64_t failed = commit_failed_ ? 1 : 0;
-  commit_failed_ = false;
-  communicator_.reduce({&failed, 1}, comm::ReduceOperation::maximum);
-  return good && failed == 0;
+  const std::vector<std::string> failures = communicator_.all_gather(failure_);
+  failure_.clear();
+  for (const std::string& failure : failures)
+    if (!failure.empty()) return failure;
+  return "";
 }
 
 }  // namespace stoker::trainer

@@ -24,8 +24,9 @@ class Saver {
   // Starts a save, on all ranks alike; one that is under way is finished first. Blocks for the copy, and for that.
   void begin(std::int64_t step, std::span<const checkpoint::TensorSource> tensors,
              const nlohmann::json& state);
-  // A collective: blocks until the save under way is committed or has failed, on all ranks. False if it failed.
-  bool finish();
+  // A collective: blocks until the save under way is committed or has failed, on all ranks. Returns, on all alike, why it failed: "" if it
+  // did not.
+  std::string finish();
 
   // The step of the last save that was begun, −1 for none.
   std::int64_t last_step() const { return last_step_; }
@@ -34,13 +35,14 @@ class Saver {
 
  private:
   void settle(bool all_durable);
+  void fail(const std::string& why);
   void report_commit();
 
   comm::Communicator& communicator_;
   checkpoint::Writer writer_;
   bool open_ = false;        // shards are being written; neither committed nor given up
   bool committing_ = false;  // rank 0: the manifest is being written, to be looked at
-  bool commit_failed_ = false;
+  std::string failure_;      // of the last save, on the rank that met it
   std::int64_t last_step_ = -1;
 };
 

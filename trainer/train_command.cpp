@@ -326,7 +326,8 @@ void Attempt::write_report(int code, const TrainingLoop& loop) {
 
 int run_train(const Options& given) {
   const TrainOptions options = read_train_options(given);
-  return run_on_ranks([&](comm::Communicator& communicator) { return Attempt(communicator, options).run(); });
+  return run_on_ranks(options.timeout,
+                      [&](comm::Communicator& communicator) { return Attempt(communicator, options).run(); });
 }
 
 }  // namespace

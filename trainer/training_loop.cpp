@@ -49,11 +49,15 @@ int TrainingLoop::run() {
   // A line of the steps since the last one. It comes after the checkpoint: a longer run that goes on from that one has no line
   // here, as one that was never interrupted.
   if (done && state_.since_line.weight > 0) write_train_line();
-  if (!parts_.saver.finish())
-    throw SystemError(
-        "the last checkpoint was not written", parts_.job.options.output + "/checkpoints",
-        "see the warning above; older checkpoints are good, run it again to go on from the newest");
+  if (const std::string failure = parts_.saver.finish(); !failure.empty()) end_without_checkpoint(failure);
   return done ? kExitDone : kExitStoppedWithCheckpoint;
+}
+
+void TrainingLoop::end_without_checkpoint(const std::string& failure) {
+  if (parts_.communicator.rank() == 0)
+    say_error("the last checkpoint was not written: " + failure +
+              "; older checkpoints are good, run it again to go on from the newest");
+  throw EndTogether(kExitSystem);
 }
 
 bool TrainingLoop::step() {

@@ -46,7 +46,7 @@ class TrainingLoop {
   TrainingLoop(const LoopParts& parts, LoopState state, data::Loader& loader);
 
   // Trains to the end of the job (kExitDone) or to a stop with a checkpoint (kExitStoppedWithCheckpoint). Throws EndTogether on a
-  // loss that is not finite, and SystemError when the last checkpoint could not be written.
+  // loss that is not finite and when the last checkpoint could not be written.
   int run();
 
   const LoopState& state() const { return state_; }
@@ -56,6 +56,7 @@ class TrainingLoop {
 
  private:
   bool step();  // false: a stop was voted
+  [[noreturn]] void end_without_checkpoint(const std::string& failure);
   Votes votes() const;
   void update(const data::StepBatch& batch);
   void add_to_sums(const data::StepBatch& batch, double loss);

@@ -7,6 +7,7 @@ lib_comm_libcomm_a_SOURCES = \
 	%D%/leaf_tree.h %D%/leaf_tree.cpp \
 	%D%/peer_table.h %D%/peer_table.cpp \
 	%D%/self_communicator.h %D%/self_communicator.cpp \
+	%D%/start_alarm.h %D%/start_alarm.cpp \
 	%D%/sum_plan.h %D%/sum_plan.cpp \
 	%D%/watchdog.h %D%/watchdog.cpp
 lib_comm_libcomm_a_CPPFLAGS = $(AM_CPPFLAGS)
@@ -35,6 +36,7 @@ TESTS += tests/unit/comm/comm_test
 tests_unit_comm_comm_test_SOURCES = \
 	tests/unit/comm/launch_test.cpp \
 	tests/unit/comm/leaf_tree_test.cpp \
+	tests/unit/comm/start_alarm_test.cpp \
 	tests/unit/comm/watchdog_test.cpp
 tests_unit_comm_comm_test_LDADD = $(COMM_LIBS) $(GTEST_MAIN_LIBS) $(COMM_LINK)
 endif
