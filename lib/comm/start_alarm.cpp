@@ -13,16 +13,18 @@ namespace stoker::comm {
 
 StartAlarm::StartAlarm(double seconds, int rank) {
   if (seconds <= 0) return;
-  // mpirun takes up to 2 s to end the ranks that are left after the first one has gone.
-  const std::chrono::duration<double> patience(seconds + 3.0 * std::min(rank, 10));
-  thread_ = std::thread([this, patience, seconds, rank] {
+  // mpirun takes up to 2 s to end the ranks that are left after the first one has gone. Ticks are counted, not
+  // time: a rank that was stopped itself and is let go on has not waited.
+  constexpr double kTick = 0.05;
+  const auto ticks = static_cast<std::int64_t>((seconds + 3.0 * std::min(rank, 10)) / kTick);
+  thread_ = std::thread([this, ticks, seconds, rank] {
     std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, patience, [this] { return disarmed_; })) return;
-    say_error(
-        fmt::format("the ranks did not find each other within {} s: MPI_Init on rank {}: a process was "
-                    "stopped or could not start on "
-                    "its node; look for it and run the job again",
-                    seconds, rank));
+    for (std::int64_t tick = 0; tick < ticks; ++tick)
+      if (changed_.wait_for(lock, std::chrono::duration<double>(kTick), [this] { return disarmed_; })) return;
+    say_error(fmt::format(
+        "the ranks did not find each other within {} s: MPI_Init on rank {}: a process was stopped or "
+        "could not start on its node; look for it and run the job again",
+        seconds, rank));
     ::_exit(kExitSystem);
   });
 }
