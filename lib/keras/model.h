@@ -87,7 +87,8 @@ std::string weights_hash(const Model& model);
 nlohmann::json inspect_json(const Model& model);
 
 // A built-in architecture (mlp, lenet5, convnet, resnet18, resnet50, mobilenetv2, …) as Keras JSON. Throws
-// UserError listing the names. input_shape is H, W, C.
+// UserError listing the names. input_shape is H, W, C. None scales its input: train them on numbers of about
+// unit size (the data's key scale=1/255 for bytes). Those that keras.applications has are the same, names included.
 nlohmann::json builtin_model(const std::string& name, std::int64_t classes, const Shape& input_shape);
 std::vector<std::string> builtin_model_names();
 

@@ -113,8 +113,7 @@ void ConfigReader::check_origin(const json& layer) const {
     own = own || (root != "keras" && root != "tf_keras" && root != "tensorflow");
   }
   if (own) {
-    fail("a layer class that is not Keras' own",
-         "use the layers that Stoker knows (stoker help train lists them)");
+    fail("a layer class that is not Keras' own", "use the layers of Keras, without classes of your own");
   }
 }
 

@@ -33,6 +33,7 @@ tests_unit_keras_layers_keras_layers_test_SOURCES = \
 	$(GRAPH_REFERENCE_SOURCES) \
 	tests/unit/keras_layers/builtin_models_test.cpp \
 	tests/unit/keras_layers/initializers_test.cpp \
+	tests/unit/keras_layers/layer_build_test.cpp \
 	tests/unit/keras_layers/layer_config_test.cpp \
 	tests/unit/keras_layers/layer_golden_test.cpp \
 	tests/unit/keras_layers/layer_testing.h
