@@ -62,7 +62,7 @@ def check_crash(kind, number, folder):
         if attempt < 3 and run.process.poll() is None:
             pids = disturb(run, kind, chance)
         try:
-            code = check_end(run, kind, pids) if pids else run.wait(120)
+            code = check_end(run, kind, pids) if pids else run.wait(300)
         finally:
             for pid in pids:  # a stopped rank of a failed test must not stay
                 with contextlib.suppress(ProcessLookupError):

@@ -45,7 +45,8 @@ def check_full(checkpoints_that_fit, folder):
         done = stoker(*train, ranks=2, expect=None)
         assert done.returncode in (1, 2), f"exit {done.returncode} on a full disk: {done.stderr[-2000:]}"
         lines = error_lines(done.stderr)
-        assert len(lines) == 1 and ("space" in lines[0] or "full" in lines[0]), done.stderr[-2000:]
+        assert len(lines) == 1 and "checkpoint" in lines[0], done.stderr[-2000:]
+        assert "No space left on device" in done.stderr, done.stderr[-2000:]
         left = checkpoints(run)
         assert len(left) >= checkpoints_that_fit - 1, left
         for step in left[:checkpoints_that_fit - 1]:
