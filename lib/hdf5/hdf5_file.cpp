@@ -117,11 +117,15 @@ std::vector<hsize_t> extents(const Shape& shape) { return {shape.dims().begin(),
 }  // namespace
 
 void quiet_hdf5() {
+  // HDF5 closes what is open when the process exits, and crashes there if a file could not be closed before (a full disk).
+  static const bool no_exit_handler = H5dont_atexit() >= 0;
+  static_cast<void>(no_exit_handler);
   thread_local const bool done = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
   static_cast<void>(done);
 }
 
 std::string library_version() {
+  quiet_hdf5();
   unsigned major = 0, minor = 0, release = 0;
   H5get_libversion(&major, &minor, &release);
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
@@ -409,7 +413,8 @@ void File::write_in_pieces(const std::string& path, const Shape& shape, hid_t fi
   quiet_hdf5();
   if (shape.rank() == 0) return write(path, shape, file_type, memory_type, data);
   const std::size_t row_bytes = element_bytes * static_cast<std::size_t>(shape.without_batch().elements());
-  const auto step = static_cast<std::int64_t>(std::max<std::size_t>(1, piece_bytes / std::max<std::size_t>(row_bytes, 1)));
+  const auto step =
+      static_cast<std::int64_t>(std::max<std::size_t>(1, piece_bytes / std::max<std::size_t>(row_bytes, 1)));
   RowWriter rows = create_rows(path, shape, file_type);
   for (std::int64_t row = 0; row < shape[0] && row_bytes > 0; row += step)
     rows.append(memory_type, static_cast<const std::byte*>(data) + static_cast<std::size_t>(row) * row_bytes,
@@ -435,7 +440,8 @@ void RowWriter::append(hid_t memory_type, const void* data, std::int64_t rows) {
   const SpaceHandle memory(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr));
   H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, size.data(), nullptr);
   errno = 0;
-  must_write(H5Dwrite(handle_.get(), memory_type, memory.get(), file_space.get(), H5P_DEFAULT, data) >= 0, "H5Dwrite", where_, "");
+  must_write(H5Dwrite(handle_.get(), memory_type, memory.get(), file_space.get(), H5P_DEFAULT, data) >= 0,
+             "H5Dwrite", where_, "");
   next_ += rows;
 }
 

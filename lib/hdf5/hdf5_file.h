@@ -33,7 +33,8 @@ using AttributeHandle = Handle<hid_t, H5Aclose, -1>;
 using ObjectHandle = Handle<hid_t, H5Oclose, -1>;
 using PropertyHandle = Handle<hid_t, H5Pclose, -1>;
 
-// Switches HDF5's printing off for this thread.
+// Switches HDF5's printing off for this thread, and its handler at the exit of the process: what is to be on disk is closed
+// by hand.
 void quiet_hdf5();
 
 // "1.10.8"
