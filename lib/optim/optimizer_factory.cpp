@@ -96,7 +96,10 @@ OptimizerChoice optimizer_from_keras(const nlohmann::json& config, std::string_v
   }
   OptionReader reader = OptionReader::from_json(object.config, place);
   OptimizerChoice choice = make(object.class_name, reader, clip_norm);
-  if (schedule) choice.learning_rate = schedule->learning_rate(0);
+  if (schedule)
+    choice.learning_rate = schedule->learning_rate(0);
+  else  // Keras writes a rate as the double of its float: 0.0010000000474974513 is 0.001 again
+    choice.learning_rate = as_written(static_cast<float>(choice.learning_rate));
   choice.schedule = std::move(schedule);
   return choice;
 }
