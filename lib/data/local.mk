@@ -36,6 +36,7 @@ if HAVE_GTEST
 check_PROGRAMS += tests/unit/data/data_test
 TESTS += tests/unit/data/data_test
 tests_unit_data_data_test_SOURCES = \
+	tests/unit/data/allocation_count.h tests/unit/data/allocation_count.cpp \
 	tests/unit/data/data_files.h tests/unit/data/data_files.cpp \
 	tests/unit/data/array_files_test.cpp \
 	tests/unit/data/augment_test.cpp \

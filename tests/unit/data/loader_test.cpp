@@ -4,28 +4,16 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <ctime>
 #include <map>
-#include <new>
 #include <numeric>
 #include <thread>
 
 #include "lib/base/error.h"
 #include "lib/base/split.h"
 #include "lib/tensor/memory.h"
+#include "tests/unit/data/allocation_count.h"
 #include "tests/unit/data/data_files.h"
-
-// Counts what this program allocates, for Loader.StepsAllocateNothing.
-static std::atomic<std::int64_t> allocations{0};
-
-void* operator new(std::size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -263,9 +251,9 @@ TEST(Loader, StepsAllocateNothing) {
         open_source("npy:" + x + "," + y + "?scale=1/255", {.memory_bytes = memory, .class_names = {}}),
         options);
     for (int step = 0; step < 200; ++step) loader.next();
-    const std::int64_t before = allocations;
+    const std::int64_t before = test::allocations();
     for (int step = 0; step < 200; ++step) loader.next();
-    EXPECT_EQ(allocations - before, 0);
+    EXPECT_EQ(test::allocations() - before, 0);
   }
 }
 
