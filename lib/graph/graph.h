@@ -152,8 +152,13 @@ class GraphBuilder {
 // with zero. The memory of a gradient (Role::gradient) is read by no op.
 void differentiate(Graph& graph, const std::vector<bool>& trainable);
 
-// The passes. Each leaves the results the same; tests check each against the graph without it.
+// The passes. Each leaves the results the same but for rounding; tests check each against the graph without it.
 //
+// A pad2d before a conv2d becomes part of its padding, in its gradients too.
+void fuse_padding(Graph& graph);
+// In a graph without gradients: a batch_norm_inference that alone reads the output of a conv2d or matmul goes into
+// its kernel and bias, where the kernel is smaller than the output.
+void fold_batch_norm(Graph& graph);
 // An activation that alone reads the output of a conv2d, matmul, batch_norm(_inference) or binary goes into
 // it; the gradient of a ReLU into a batch_norm_grad that alone reads it.
 void fuse_activations(Graph& graph);

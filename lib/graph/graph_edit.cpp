@@ -12,6 +12,10 @@ void erase_ops(Graph& graph, const std::vector<bool>& dead) {
   }
   graph.ops = std::move(kept);
   graph.forward_ops = forward_ops;
+  find_producers(graph);
+}
+
+void find_producers(Graph& graph) {
   for (Value& value : graph.values) value.producer = -1;
   for (std::size_t i = 0; i < graph.ops.size(); ++i)
     for (const ValueId id : graph.ops[i].outputs)

@@ -10,6 +10,9 @@ namespace stoker::graph {
 // Takes out the ops marked dead; forward_ops and the values' producers follow, values whose op is gone have none.
 void erase_ops(Graph& graph, const std::vector<bool>& dead);
 
+// Sets the values' producers from the list of ops.
+void find_producers(Graph& graph);
+
 // The op that made the value as its output `output`; null if there is none.
 Op* producer_of(Graph& graph, ValueId id, std::size_t output = 0);
 

@@ -2,7 +2,9 @@
 noinst_LIBRARIES += lib/graph/libgraph.a
 lib_graph_libgraph_a_SOURCES = \
 	%D%/differentiate.cpp \
+	%D%/fold_batch_norm.cpp \
 	%D%/fuse_activations.cpp \
+	%D%/fuse_padding.cpp \
 	%D%/fuse_pool_gradients.cpp \
 	%D%/gradient_context.h %D%/gradient_context.cpp \
 	%D%/graph.h \

@@ -50,8 +50,10 @@ void remove_dead_ops(Graph& graph) {
 }
 
 void run_passes(Graph& graph) {
-  // Dead readers would keep activations from being fused.
+  // Dead readers would keep ops from being fused; the activation behind a batch_norm_inference follows it.
   remove_dead_ops(graph);
+  fuse_padding(graph);
+  fold_batch_norm(graph);
   fuse_activations(graph);
   fuse_pool_gradients(graph);
   remove_dead_ops(graph);

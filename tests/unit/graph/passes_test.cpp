@@ -164,6 +164,96 @@ TEST(FusePoolGradients, OnlyForAPlainReluThatThePoolAloneReads) {
   EXPECT_TRUE(unfused(convolution_and_pool({.kind = ActivationKind::tanh}, true, false)));
 }
 
+Body padded_convolutions(const Padding2D& padding, std::size_t convolutions) {
+  return [=](GraphBuilder& b, const std::vector<ValueId>& p) {
+    const ValueId x = b.add(OpKind::pad2d, padding, {p[0]}, "pad");
+    Conv2DAttributes a;
+    a.stride_h = 2;
+    a.padding = {0, 1, 0, 0};
+    ValueId y = b.add(OpKind::conv2d, a, {x, p[1], p[2]}, "conv");
+    for (std::size_t k = 1; k < convolutions; ++k)
+      y = b.add(OpKind::binary, BinaryAttributes{}, {y, b.add(OpKind::conv2d, a, {x, p[1]}, "conv")}, "add");
+    return y;
+  };
+}
+
+TEST(FusePadding, IntoAConvolutionAndItsGradients) {
+  const Graph graph = after(training_graph(kConvolution, padded_convolutions({1, 0, 1, 1}, 1)), run_passes);
+  EXPECT_EQ(count_ops(graph, OpKind::pad2d), 0u);
+  EXPECT_EQ(count_ops(graph, OpKind::slice), 0u);
+  const Padding2D expected{1, 1, 1, 1};
+  for (const OpKind kind : {OpKind::conv2d, OpKind::conv2d_grad_input, OpKind::conv2d_grad_weights})
+    EXPECT_EQ(std::get<Conv2DAttributes>(find_op(graph, kind).attributes).padding, expected) << name_of(kind);
+}
+
+TEST(FusePadding, NotWhereAWindowWouldLieInThePadding) {
+  const Graph graph = after(training_graph(kConvolution, padded_convolutions({2, 0, 0, 0}, 1)), run_passes);
+  EXPECT_EQ(count_ops(graph, OpKind::pad2d), 1u);
+  EXPECT_EQ(count_ops(graph, OpKind::slice), 1u);
+}
+
+TEST(FusePadding, SeveralConvolutionsKeepTheSliceOfTheirSum) {
+  const Graph graph = after(training_graph(kConvolution, padded_convolutions({1, 0, 1, 1}, 2)), run_passes);
+  EXPECT_EQ(count_ops(graph, OpKind::pad2d), 0u);
+  EXPECT_EQ(count_ops(graph, OpKind::slice), 1u);
+}
+
+// A convolution or a matrix product with batch_norm_inference and a ReLU behind, bound to the output.
+struct FoldCase {
+  bool convolution, bias, gamma;
+};
+Graph normalised(const FoldCase& c, std::int64_t batch) {
+  GraphBuilder b(batch);
+  const Shape x = c.convolution ? Shape{5, 5, 2} : Shape{4},
+              w = c.convolution ? Shape{2, 2, 2, 3} : Shape{4, 3};
+  std::vector<ValueId> inputs{b.input(x), b.parameter(0, w, "w")};
+  if (c.bias) inputs.push_back(b.parameter(1, {3}, "bias"));
+  ValueId y = c.convolution ? b.add(OpKind::conv2d, Conv2DAttributes{}, inputs, "conv")
+                            : b.add(OpKind::matmul, MatMulAttributes{}, inputs, "dense");
+  const ValueId mean = b.parameter(2, {3}, "mean"), variance = b.parameter(3, {3}, "variance");
+  const ValueId gamma = c.gamma ? b.parameter(4, {3}, "gamma") : kNoValue, beta = b.parameter(5, {3}, "beta");
+  y = b.add(OpKind::batch_norm_inference, BatchNormAttributes{}, {y, gamma, beta, mean, variance}, "bn");
+  b.set_output(relu(b, y), true);
+  return b.finish();
+}
+
+TEST(FoldBatchNorm, IntoKernelAndBias) {
+  for (const FoldCase& c : {FoldCase{true, true, true}, FoldCase{true, false, false},
+                            FoldCase{false, true, true}, FoldCase{false, false, true}}) {
+    const Graph graph = normalised(c, 8);
+    Graph passed = graph;
+    run_passes(passed);
+    expect_same_results(graph, passed, random_arguments(graph, 0.2, 1));
+    EXPECT_EQ(count_ops(passed, OpKind::activation), 0u);
+    // What is left of it works on the kernel and the bias.
+    const Op& on_kernel = find_op(passed, OpKind::batch_norm_inference_grad);
+    EXPECT_EQ(passed.values[static_cast<std::size_t>(on_kernel.inputs[0])].role, Role::parameter);
+    const Op& on_bias = find_op(passed, OpKind::batch_norm_inference);
+    EXPECT_EQ(passed.values[static_cast<std::size_t>(on_bias.outputs[0])].shape, (Shape{1, 3}));
+    EXPECT_EQ(passed.ops.back().kind, c.convolution ? OpKind::conv2d : OpKind::matmul);
+  }
+}
+
+TEST(FoldBatchNorm, NotIntoAKernelLargerThanTheOutput) {
+  Graph graph = normalised({false, true, true}, 2);
+  run_passes(graph);
+  EXPECT_EQ(count_ops(graph, OpKind::batch_norm_inference_grad), 0u);
+  EXPECT_EQ(count_ops(graph, OpKind::batch_norm_inference), 1u);
+}
+
+TEST(FoldBatchNorm, NotInTraining) {
+  const Graph graph = after(
+      training_graph({{8, 4}, {4, 3}, {3}, {3}},
+                     [](GraphBuilder& b, const std::vector<ValueId>& p) {
+                       const ValueId y = b.add(OpKind::matmul, MatMulAttributes{}, {p[0], p[1]}, "dense");
+                       const ValueId one = b.constant({1, 1, 1}, "one");
+                       return b.add(OpKind::batch_norm_inference, BatchNormAttributes{},
+                                    {y, p[2], p[3], one, one}, "bn");
+                     }),
+      run_passes);
+  EXPECT_EQ(count_ops(graph, OpKind::batch_norm_inference), 2u);  // one more for the gradient of gamma
+}
+
 Graph softmax_graph(bool with_metric, bool bound) {
   GraphBuilder b(2);
   const ValueId x =
