@@ -1,8 +1,8 @@
 // Our own kernels for AVX-512 (F, BW, DQ, VL) and FMA.
 #include "lib/backend/cpu/functions.h"
 #include "lib/base/philox.h"
-#include "lib/graph/random.h"
 #include "lib/kernels/activation.h"
+#include "lib/kernels/philox_blocks.h"
 #include "lib/kernels/softmax_loss.h"
 
 #pragma GCC push_options

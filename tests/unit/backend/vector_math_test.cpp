@@ -7,6 +7,10 @@
 #include <functional>
 #include <limits>
 
+#include "lib/base/philox.h"
+#include "lib/graph/random.h"
+#include "lib/kernels/philox_blocks.h"
+
 namespace stoker::kernels {
 namespace {
 
@@ -102,6 +106,15 @@ TEST(VectorMath, SigmoidAndSoftplus) {
   EXPECT_EQ(softplus(kInfinity), kInfinity);
   EXPECT_TRUE(std::isnan(softplus(NAN)));
   EXPECT_TRUE(std::isnan(sigmoid(NAN)));
+}
+
+TEST(PhiloxBlocks, AreThoseOfPhilox) {
+  std::uint32_t words[32];
+  for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{0xfffffffc}, std::uint64_t{1} << 40}) {
+    philox_blocks<8>(0x123456789abcdefull, 0x44726F70ull, first, words);
+    for (std::uint64_t i = 0; i < 32; ++i)
+      EXPECT_EQ(words[i], graph::dropout_block(0x123456789abcdefull, first + i / 4).v[i % 4]);
+  }
 }
 
 }  // namespace
