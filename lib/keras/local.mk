@@ -30,3 +30,20 @@ tests_unit_keras_convert_model_SOURCES = tests/unit/keras/convert_model.cpp
 tests_unit_keras_convert_model_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CPPFLAGS)
 tests_unit_keras_convert_model_LDADD = $(KERAS_LIBS) $(HDF5FILE_LIBS) $(GRAPH_LIBS) $(TENSOR_LIBS) $(BASE_LIBS) \
 	$(KERAS_LINK) $(BASE_LINK)
+
+if HAVE_GTEST
+check_PROGRAMS += tests/unit/keras/keras_test
+TESTS += tests/unit/keras/keras_test
+tests_unit_keras_keras_test_SOURCES = \
+	tests/unit/keras/architecture_test.cpp \
+	tests/unit/keras/build_graph_test.cpp \
+	tests/unit/keras/keras_testing.h \
+	tests/unit/keras/layer_order_test.cpp \
+	tests/unit/keras/losses_metrics_test.cpp \
+	tests/unit/keras/model_file_test.cpp \
+	tests/unit/keras/save_model_test.cpp \
+	tests/unit/keras/weights_test.cpp
+tests_unit_keras_keras_test_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CPPFLAGS) $(LIBZIP_CFLAGS)
+tests_unit_keras_keras_test_LDADD = $(KERAS_LIBS) $(HDF5FILE_LIBS) $(GRAPH_LIBS) $(TENSOR_LIBS) $(BASE_LIBS) \
+	$(GTEST_MAIN_LIBS) $(KERAS_LINK) $(BASE_LINK)
+endif

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 
 #include "lib/base/error.h"
 #include "lib/base/text.h"
 #include "lib/keras/json_access.h"
+#include "lib/keras/layers/config_reader.h"
 #include "lib/keras/snake_case.h"
 
 namespace stoker::keras {
@@ -140,13 +140,12 @@ std::optional<graph::LossAttributes> loss_from_keras(const nlohmann::json& loss,
 std::string loss_text(const graph::LossAttributes& loss) {
   const auto* entry =
       std::find_if(kLosses.begin(), kLosses.end(), [&](const LossEntry& e) { return e.kind == loss.kind; });
-  const auto shortest = [](float value) { return nlohmann::json(value).dump(); };
   std::vector<std::string> options;
   if (entry->delta && loss.delta != LossAttributes().delta)
-    options.push_back("delta=" + shortest(loss.delta));
+    options.push_back("delta=" + format_double(shortest(loss.delta)));
   if (entry->from_logits && loss.from_logits) options.push_back("from_logits=true");
   if (entry->label_smoothing && loss.label_smoothing != 0.0f)
-    options.push_back("label_smoothing=" + shortest(loss.label_smoothing));
+    options.push_back("label_smoothing=" + format_double(shortest(loss.label_smoothing)));
   return entry->name + (options.empty() ? std::string() : ":" + join(options, ","));
 }
 

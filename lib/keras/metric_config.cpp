@@ -7,6 +7,7 @@
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 #include "lib/keras/json_access.h"
+#include "lib/keras/layers/config_reader.h"
 #include "lib/keras/loss_config.h"
 
 namespace stoker::keras {
@@ -92,7 +93,7 @@ void finish_text(Metric& metric) {
   const MetricAttributes defaults;
   if (metric.attributes.k != defaults.k) metric.resolved += ":k=" + std::to_string(metric.attributes.k);
   if (metric.attributes.threshold != defaults.threshold)
-    metric.resolved += ":threshold=" + nlohmann::json(metric.attributes.threshold).dump();
+    metric.resolved += ":threshold=" + format_double(shortest(metric.attributes.threshold));
 }
 
 Metric metric_from_json(const nlohmann::json& json, const MetricContext& context, const std::string& where) {
