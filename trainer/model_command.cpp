@@ -37,7 +37,10 @@ int run_model(const Options& options) {
                            read_shape(options.text("input-shape")));
   const std::string file = options.required("output");
   write_file_atomically(file, json.dump(1) + "\n");
-  info("{} is written; train it with: stoker train --model {} --train DATA", file, file);
+  info(
+      "{} is written; train it with: stoker train --model {} --train DATA   (images of bytes: "
+      "'DATA?scale=1/255')",
+      file, file);
   return kExitDone;
 }
 

@@ -226,8 +226,24 @@ void Attempt::begin_record() {
   record_->start(run, state_.step);
 }
 
+// Images of bytes given to a network that expects numbers of unit size hardly train: the commonest mistake of a first run.
+bool has_unscaled_bytes(const Job& job) {
+  const data::Description& d = job.train->description();
+  if (d.x_element.kind != data::ElementKind::u8 || d.x_shape.rank() < 2) return false;
+  if (d.spec.find("scale=") != std::string::npos || d.spec.find("mean=") != std::string::npos) return false;
+  for (const auto& layer : job.model.layers)
+    for (const char* scaling : {"Rescaling", "Normalization", "BatchNormalization"})
+      if (layer->class_name == scaling) return false;
+  return true;
+}
+
 void Attempt::say_what_begins() const {
   if (!threads_.warning.empty()) say_warning(threads_.warning);
+  if (!job_->train->description().advice.empty()) say_warning(job_->train->description().advice);
+  if (has_unscaled_bytes(*job_))
+    say_warning(
+        "the data are bytes and nothing in the model scales them: where they go up to 255, DATA?scale=1/255 "
+        "helps");
   info("{}: {} parameters, {} to train", job_->model.origin, job_->model.parameter_count(false),
        job_->model.parameter_count(true));
   info("data: {}", job_->train->description().text);
