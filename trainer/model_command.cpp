@@ -12,7 +12,7 @@ namespace {
 constexpr OptionSpec kSpecs[] = {
     {"output,o", "FILE.json", nullptr, "the file to write"},
     {"classes", "C", "10", "outputs of the last layer"},
-    {"input-shape", "HxWxC", "28x28x1", "of an image"},
+    {"input-shape", "HxWxC", "28x28x1", "of an image; one number for the columns of a table"},
     {"help", nullptr, nullptr, "this text"},
 };
 
@@ -23,9 +23,11 @@ Shape read_shape(const std::string& text) {
   for (const std::string& part : split(text, 'x')) dims.push_back(parse_int(part).value_or(0));
   for (const std::int64_t d : dims)
     if (d < 1 || d > 1 << 20) dims.clear();
-  if (dims.size() == 2) dims.push_back(1);
+  if (dims.size() == 2) dims.push_back(1);                // grey
+  if (dims.size() == 1) dims.insert(dims.begin(), 2, 1);  // the columns of a table
   if (dims.size() != 3)
-    throw UserError("not an image's shape", "--input-shape " + text, "write HEIGHTxWIDTHxCHANNELS");
+    throw UserError("not an image's shape", "--input-shape " + text,
+                    "write HEIGHTxWIDTHxCHANNELS, or one number for a table");
   return Shape(dims);
 }
 
