@@ -189,7 +189,8 @@ def distcheck():
     if folder is None:
         return Counts(0, 1, 0), []
     log = BUILD / "distcheck.log"
-    options = "AM_DISTCHECK_CONFIGURE_FLAGS=--enable-werror 'CXX=ccache g++' 'CXXFLAGS=-O2 -g1'"
+    # Not optimised: what counts here is that the archive is whole, and it compiles in half the time.
+    options = "AM_DISTCHECK_CONFIGURE_FLAGS=--enable-werror 'CXX=ccache g++' CXXFLAGS=-O0"
     if run(["make", "-j", JOBS, "distcheck", options], folder, log) != 0:
         return Counts(0, 1, 0), [f"make distcheck; the end of {log}\n{excerpt(log.read_text(errors='replace'))}"]
     return Counts(1, 0, 0), []
