@@ -1,4 +1,5 @@
-// Reverse mode: walks the forward ops from the last to the first and lets each give its inputs their gradients.
+// Reverse mode: walks the forward ops from the last to the first and lets each give its inputs their
+// gradients.
 #include <algorithm>
 #include <stdexcept>
 

@@ -31,8 +31,8 @@ ValueId zeros(Graph& graph, std::int64_t size, const std::string& name) {
 }
 
 // The normalisation is x·s + t a channel, so the kernel becomes w·s and the bias bias·s + t. w·s is what
-// batch_norm_inference_grad computes of w, whose last axis is the channels; bias·s + t is the normalisation itself.
-// Appends these ops at the end; returns the new kernel and bias.
+// batch_norm_inference_grad computes of w, whose last axis is the channels; bias·s + t is the normalisation
+// itself. Appends these ops at the end; returns the new kernel and bias.
 std::pair<ValueId, ValueId> append_folded_weights(Graph& graph, const Op& producer, const Op& norm) {
   BatchNormAttributes attributes = std::get<BatchNormAttributes>(norm.attributes);
   attributes.activation = {};

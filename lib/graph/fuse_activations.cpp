@@ -27,8 +27,8 @@ bool fuse_forward(Graph& graph, const Readers& readers, std::size_t index) {
   return true;
 }
 
-// activation_grad(dy, y) → batch_norm_grad, where y is the batch_norm's output with its ReLU. Returns the index of
-// the activation_grad that is no longer needed, or that of no op.
+// activation_grad(dy, y) → batch_norm_grad, where y is the batch_norm's output with its ReLU. Returns the
+// index of the activation_grad that is no longer needed, or that of no op.
 std::size_t fuse_backward(Graph& graph, const Readers& readers, std::size_t index) {
   const std::size_t none = graph.ops.size();
   Op& gradient = graph.ops[index];

@@ -8,8 +8,8 @@ const Shape& shape_of(const Graph& graph, ValueId id) {
   return graph.values[static_cast<std::size_t>(id)].shape;
 }
 
-// Adds `more` to the padding unless a window could then lie in the padding alone, which libraries compute slowly
-// or not at all.
+// Adds `more` to the padding unless a window could then lie in the padding alone, which libraries compute
+// slowly or not at all.
 bool add_padding(Conv2DAttributes& a, const Padding2D& more, const Shape& kernel) {
   const Padding2D sum{a.padding.top + more.top, a.padding.bottom + more.bottom, a.padding.left + more.left,
                       a.padding.right + more.right};
@@ -29,8 +29,8 @@ void fuse_forward(Graph& graph, Op& op) {
     op.inputs[0] = pad->inputs[0];
 }
 
-// slice(conv2d_grad_input(dy, w)) → conv2d_grad_input(dy, w): the gradient of the padding is never computed. The
-// slice must keep samples and channels whole, and be the only reader.
+// slice(conv2d_grad_input(dy, w)) → conv2d_grad_input(dy, w): the gradient of the padding is never computed.
+// The slice must keep samples and channels whole, and be the only reader.
 bool fuse_backward(Graph& graph, const std::vector<std::vector<std::size_t>>& readers, const Op& slice) {
   Op* gradient = producer_of(graph, slice.inputs[0]);
   if (gradient == nullptr || gradient->kind != OpKind::conv2d_grad_input) return false;

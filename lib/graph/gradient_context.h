@@ -1,5 +1,5 @@
-// What the gradient rule of an op (OpDef::gradient) works with: it reads the forward op and the gradient of its
-// first output, appends ops, and gives each input that wants one its gradient.
+// What the gradient rule of an op (OpDef::gradient) works with: it reads the forward op and the gradient of
+// its first output, appends ops, and gives each input that wants one its gradient.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@ namespace stoker::graph {
 
 class GradientContext {
  public:
-  // `op`: index of the forward op. `wanted`: by forward value, whether it gets a gradient. `gradients`: by value,
-  // what has been given so far, or kNoValue.
+  // `op`: index of the forward op. `wanted`: by forward value, whether it gets a gradient. `gradients`: by
+  // value, what has been given so far, or kNoValue.
   GradientContext(Graph& graph, std::size_t op, const std::vector<bool>& wanted,
                   std::vector<ValueId>& gradients)
       : graph_(graph), op_(op), wanted_(wanted), gradients_(gradients) {}

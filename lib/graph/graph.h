@@ -124,8 +124,9 @@ class GraphBuilder {
   void moving_statistic(ValueId x, std::int64_t parameter, float momentum, const std::string& name);
 
   // Adds the loss (and its gradient output if `training`) over target; the sum goes to statistic "loss".
-  // Where the prediction of a cross-entropy comes out of a softmax or a sigmoid, its logits are used, whatever
-  // loss.from_logits says, as Keras does (also binary behind softmax, categorical behind sigmoid). Returns d_prediction (of the logits, then) or kNoValue.
+  // Where the prediction of a cross-entropy comes out of a softmax or a sigmoid, its logits are used,
+  // whatever loss.from_logits says, as Keras does (also binary behind softmax, categorical behind sigmoid).
+  // Returns d_prediction (of the logits, then) or kNoValue.
   ValueId add_loss(const LossAttributes& loss, ValueId prediction, ValueId target, bool training);
   // `prediction` is the model's output, after its softmax. The sum goes to statistic "metric/NAME".
   void add_metric(const MetricAttributes& metric, ValueId prediction, ValueId target,
@@ -152,12 +153,13 @@ class GraphBuilder {
 // with zero. The memory of a gradient (Role::gradient) is read by no op.
 void differentiate(Graph& graph, const std::vector<bool>& trainable);
 
-// The passes. Each leaves the results the same but for rounding; tests check each against the graph without it.
+// The passes. Each leaves the results the same but for rounding; tests check each against the graph without
+// it.
 //
 // A pad2d before a conv2d becomes part of its padding, in its gradients too.
 void fuse_padding(Graph& graph);
-// In a graph without gradients: a batch_norm_inference that alone reads the output of a conv2d or matmul goes into
-// its kernel and bias, where the kernel is smaller than the output.
+// In a graph without gradients: a batch_norm_inference that alone reads the output of a conv2d or matmul goes
+// into its kernel and bias, where the kernel is smaller than the output.
 void fold_batch_norm(Graph& graph);
 // An activation that alone reads the output of a conv2d, matmul, batch_norm(_inference) or binary goes into
 // it; the gradient of a ReLU into a batch_norm_grad that alone reads it.

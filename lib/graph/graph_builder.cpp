@@ -28,8 +28,8 @@ void bind_to_statistic(Graph& graph, ValueId id, const std::string& name) {
   graph.statistics_size += size;
 }
 
-// What a cross-entropy of probabilities is to be computed from: the logits behind the softmax or sigmoid that made them,
-// whichever of the two and whichever cross-entropy, as Keras does. kNoValue if there is none.
+// What a cross-entropy of probabilities is to be computed from: the logits behind the softmax or sigmoid that
+// made them, whichever of the two and whichever cross-entropy, as Keras does. kNoValue if there is none.
 ValueId logits_behind(const Graph& graph, LossKind kind, ValueId prediction) {
   const bool cross_entropy = kind == LossKind::categorical_crossentropy ||
                              kind == LossKind::binary_crossentropy ||

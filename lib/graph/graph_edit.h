@@ -7,7 +7,8 @@
 
 namespace stoker::graph {
 
-// Takes out the ops marked dead; forward_ops and the values' producers follow, values whose op is gone have none.
+// Takes out the ops marked dead; forward_ops and the values' producers follow, values whose op is gone have
+// none.
 void erase_ops(Graph& graph, const std::vector<bool>& dead);
 
 // Sets the values' producers from the list of ops.

@@ -59,8 +59,8 @@ class BlockBuilder {
     blocks_[block].last = std::max(blocks_[block].last, last_use_[static_cast<std::size_t>(id)]);
   }
 
-  // A block that the op reads as an operand of its output's shape, and that nothing reads afterwards: values that
-  // will be views of it are read by a later op, so they count already.
+  // A block that the op reads as an operand of its output's shape, and that nothing reads afterwards: values
+  // that will be views of it are read by a later op, so they count already.
   std::size_t block_to_overwrite(const Op& op, std::size_t op_index) const {
     if (!definition_of(op.kind).element_wise) return kNoBlock;
     const Shape& shape = value(op.outputs[0]).shape;
@@ -79,8 +79,8 @@ class BlockBuilder {
   std::vector<Block> blocks_;
 };
 
-// The smallest gap that holds the block, between those placed blocks that live at a time with it; else the end
-// of the last of them.
+// The smallest gap that holds the block, between those placed blocks that live at a time with it; else the
+// end of the last of them.
 std::int64_t best_offset(const Block& block, const std::vector<const Block*>& placed_by_offset) {
   const std::int64_t size = static_cast<std::int64_t>(align_up(static_cast<std::size_t>(block.bytes)));
   std::int64_t best = -1, best_gap = 0, end = 0;

@@ -33,12 +33,12 @@
 //   reshape(x) → y
 //       a view: y shares x's memory and no kernel runs
 //   dropout(x) → y
-//       x·mask/(1 − rate); the mask comes from the counter RNG (random.h), so the gradient is the same op on dy
+//       x·mask/(1 − rate); the mask comes from the counter RNG (random.h): the gradient is the same op on dy
 //   loss(prediction[n,…], target) → sum[1], [d_prediction]
-//       the sum over samples of the per-sample loss, which is a mean over all axes but the batch (and the classes,
-//       for the categorical ones); d_prediction = loss_seed · ∂sum/∂prediction (training).
-//       target is int32 of prediction's shape without its last axis for the sparse ones, else fp32 of prediction's
-//       shape. With ε = 1e-7, from probabilities p (from logits: log-sum-exp and its like for the sigmoid):
+//       the sum over samples of the per-sample loss, which is a mean over all axes but the batch (and the
+//       classes, for the categorical ones); d_prediction = loss_seed · ∂sum/∂prediction (training).
+//       target is int32 of prediction's shape without its last axis for the sparse ones, else fp32 of
+//       prediction's shape. With ε = 1e-7, from probabilities p (from logits: log-sum-exp and its like for the sigmoid):
 //         categorical         p ← p/Σp, then clipped to [ε, 1 − ε]; −Σ target·log p
 //         sparse categorical  p ← clipped to [ε, 1 − ε], then p/Σp; −log p[target]
 //         binary              p ← clipped to [ε, 1 − ε]; −target·log p − (1 − target)·log(1 − p)
@@ -54,7 +54,8 @@
 //   matmul_grad_input(dy, w) → dx
 //   matmul_grad_weights(x, dy) → dw, [db]
 //   pool2d_grad(dy, [argmax], [y]) → dx
-//       argmax for max. y given: the gradient of a plain ReLU before the max pool is fused (dy counts where y > 0)
+//       argmax for max. y given: the gradient of a plain ReLU before the max pool is fused (dy counts where
+//       y > 0)
 //   global_pool_grad(dy, [x], [y]) → dx
 //       max (x and y given) shares dy equally among ties, as TensorFlow does
 //   activation_grad(dy, z) → dx

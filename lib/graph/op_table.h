@@ -1,5 +1,5 @@
-// What lib/graph knows of each OpKind, as one explicit table: shapes, FLOPs, gradient, in-place. The entries are
-// in ops/*.cpp, one file per family.
+// What lib/graph knows of each OpKind, as one explicit table: shapes, FLOPs, gradient, in-place. The entries
+// are in ops/*.cpp, one file per family.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ struct ValueType {
   DType dtype = DType::f32;
 };
 
-// One op as its rules see it. Everything that is not as it should be throws std::logic_error with the op's kind
-// and name.
+// One op as its rules see it. Everything that is not as it should be throws std::logic_error with the op's
+// kind and name.
 class OpView {
  public:
   // `given_shape`: of the first output, for kinds where it does not follow from the inputs; may be null.

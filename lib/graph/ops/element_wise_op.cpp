@@ -29,8 +29,8 @@ ValueId combine(GradientContext& g, BinaryKind kind, ValueId a, ValueId b) {
   return g.add(OpKind::binary, BinaryAttributes{.kind = kind, .activation = {}}, {a, b});
 }
 
-// max(a, b): b gets dy where b > a, a the rest, so ties go to a as in TensorFlow. dy·[b − a > 0] is the gradient
-// of a ReLU at b − a. min(a, b) is the same with a − b.
+// max(a, b): b gets dy where b > a, a the rest, so ties go to a as in TensorFlow. dy·[b − a > 0] is the
+// gradient of a ReLU at b − a. min(a, b) is the same with a − b.
 void extremum_gradient(GradientContext& g, bool is_max) {
   const ValueId a = g.input(0), b = g.input(1);
   const ValueId difference =

@@ -18,8 +18,8 @@ reference::Tensor random_tensor(std::int64_t size, std::uint32_t seed, double lo
 // The ops between some parameters and what the loss sees.
 using Body = std::function<ValueId(GraphBuilder&, const std::vector<ValueId>& parameters)>;
 
-// A training graph: parameters of the given shapes, the body, its result flattened to (1, elements) under a mean
-// squared error, and all its gradients; no pass has run.
+// A training graph: parameters of the given shapes, the body, its result flattened to (1, elements) under a
+// mean squared error, and all its gradients; no pass has run.
 Graph training_graph(const std::vector<Shape>& parameters, const Body& body);
 
 // Random parameters, input and target for a graph.

@@ -1,4 +1,5 @@
-// The memory plan, checked by running a graph on tags instead of numbers, byte by byte; and the parameter layout.
+// The memory plan, checked by running a graph on tags instead of numbers, byte by byte; and the parameter
+// layout.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -46,7 +46,8 @@ double derivative_from_input(ActivationKind kind, double x) {
   }
 }
 
-// The index in a tensor of shape `s` that goes with index `i` of one of shape `full`, to which s is broadcast.
+// The index in a tensor of shape `s` that goes with index `i` of one of shape `full`, to which s is
+// broadcast.
 std::size_t broadcast_index(const Shape& full, const Shape& s, std::size_t i) {
   std::size_t index = 0, stride = 1;
   for (std::size_t k = 1; k <= full.rank(); ++k) {

@@ -12,8 +12,8 @@ constexpr double kEpsilon = 1e-7;  // keras.config.epsilon()
 double clip(double p) { return std::clamp(p, kEpsilon, 1 - kEpsilon); }
 bool inside(double p) { return p >= kEpsilon && p <= 1 - kEpsilon; }
 
-// One row of a categorical loss: `p` are `classes` logits or probabilities, `target` the (smoothed) distribution.
-// Returns the loss and writes its derivative.
+// One row of a categorical loss: `p` are `classes` logits or probabilities, `target` the (smoothed)
+// distribution. Returns the loss and writes its derivative.
 double from_logits(const double* p, const Tensor& target, double* derivative) {
   const std::size_t classes = target.size();
   const double largest = *std::max_element(p, p + classes);
