@@ -1,6 +1,7 @@
 // Convolutions by oneDNN on NHWC activations. Weights stay in Keras' layout in the flat buffers; the op
 // reorders them into the primitive's own format before it runs (or the gradient out of it after), in scratch.
-// The gradients of 1×1 convolutions without padding are matrix products (pointwise_conv2d_cpu.cpp).
+// Activations are our own: oneDNN's ReLU turns NaN into 0, which would hide where a training goes wrong. The
+// gradients of 1×1 convolutions without padding are matrix products (pointwise_conv2d_cpu.cpp).
 #include <optional>
 
 #include "lib/backend/cpu/conv2d_shapes.h"
@@ -38,6 +39,7 @@ class Conv2DBase : public Kernel {
     primitive_.bind_scratch(argument, packed, offset);
     const Desc &from = is_gradient ? packed : plain, &to = is_gradient ? plain : packed;
     const dnnl::reorder::primitive_desc desc(context.engine, from, context.engine, to, user_scratchpad());
+    implementation_ += std::string(", weights ") + desc.impl_info_str();
     reorder_.emplace(dnnl::reorder(desc), context.engine, context.stream);
     const Desc scratchpad = desc.scratchpad_desc();
     reorder_->bind_scratch(DNNL_ARG_SCRATCHPAD, scratchpad, reserve_scratch(scratchpad.get_size()));
@@ -58,26 +60,23 @@ class Conv2DBase : public Kernel {
 };
 
 dnnl::convolution_forward::primitive_desc forward_desc(const CompileContext& context,
-                                                       const Conv2DShapes& shapes, bool with_bias,
-                                                       const dnnl::primitive_attr& attributes) {
+                                                       const Conv2DShapes& shapes, bool with_bias) {
   return onednn::convolution_forward(context.engine, shapes.x, shapes.any_weights,
                                      with_bias ? &shapes.bias : nullptr, shapes.y, shapes.geometry,
-                                     attributes);
+                                     user_scratchpad());
 }
 
 class Conv2D final : public Conv2DBase {
  public:
-  explicit Conv2D(const CompileContext& context)
+  Conv2D(const CompileContext& context, const graph::ActivationAttributes& activation)
       : functions_(context.functions),
-        activation_(context.attributes<graph::Conv2DAttributes>().activation),
+        activation_(activation),
         y_(context.output(0)),
         elements_(context.shape(y_).elements()) {
     const graph::ValueId x = context.input(0), w = context.input(1), bias = context.input(2);
     const Conv2DShapes shapes(context.shape(x), context.shape(w), context.shape(y_),
                               context.attributes<graph::Conv2DAttributes>());
-    dnnl::primitive_attr attributes = user_scratchpad();
-    own_activation_ = !append_activation(attributes, activation_);
-    const auto desc = forward_desc(context, shapes, bias != graph::kNoValue, attributes);
+    const auto desc = forward_desc(context, shapes, bias != graph::kNoValue);
     set_primitive(context, desc, dnnl::convolution_forward(desc));
     primitive_.bind_value(DNNL_ARG_SRC, shapes.x, x);
     bind_weights(context, DNNL_ARG_WEIGHTS, shapes.weights, desc.weights_desc(), w, false);
@@ -88,7 +87,7 @@ class Conv2D final : public Conv2DBase {
   void run(const Run& run) override {
     if (reorder_) reorder_->run(run);
     primitive_.run(run);
-    if (!own_activation_) return;
+    if (activation_.kind == graph::ActivationKind::linear) return;
     float* y = run.f32(y_);
     parallel_elements(elements_, [&](std::int64_t begin, std::int64_t end) {
       functions_.activation(activation_, y + begin, y + begin, end - begin);
@@ -100,7 +99,6 @@ class Conv2D final : public Conv2DBase {
   graph::ActivationAttributes activation_;
   graph::ValueId y_;
   std::int64_t elements_;
-  bool own_activation_ = false;
 };
 
 class Conv2DGradInput final : public Conv2DBase {
@@ -109,7 +107,7 @@ class Conv2DGradInput final : public Conv2DBase {
     const graph::ValueId dy = context.input(0), w = context.input(1), dx = context.output(0);
     const Conv2DShapes shapes(context.shape(dx), context.shape(w), context.shape(dy),
                               context.attributes<graph::Conv2DAttributes>());
-    const auto hint = forward_desc(context, shapes, false, user_scratchpad());
+    const auto hint = forward_desc(context, shapes, false);
     const auto desc = onednn::convolution_backward_data(context.engine, shapes.x, shapes.any_weights,
                                                         shapes.y, shapes.geometry, hint, user_scratchpad());
     set_primitive(context, desc, dnnl::convolution_backward_data(desc));
@@ -131,7 +129,7 @@ class Conv2DGradWeights final : public Conv2DBase {
     const Conv2DShapes shapes(context.shape(x), context.shape(dw), context.shape(dy),
                               context.attributes<graph::Conv2DAttributes>());
     const bool with_bias = db != graph::kNoValue;
-    const auto hint = forward_desc(context, shapes, with_bias, user_scratchpad());
+    const auto hint = forward_desc(context, shapes, with_bias);
     const auto desc = onednn::convolution_backward_weights(context.engine, shapes.x, shapes.any_weights,
                                                            with_bias ? &shapes.bias : nullptr, shapes.y,
                                                            shapes.geometry, hint, user_scratchpad());
@@ -150,7 +148,10 @@ class Conv2DGradWeights final : public Conv2DBase {
 }  // namespace
 
 std::unique_ptr<Kernel> make_conv2d(const CompileContext& context) {
-  return std::make_unique<Conv2D>(context);
+  return std::make_unique<Conv2D>(context, context.attributes<graph::Conv2DAttributes>().activation);
+}
+std::unique_ptr<Kernel> make_conv2d_without_activation(const CompileContext& context) {
+  return std::make_unique<Conv2D>(context, graph::ActivationAttributes{});
 }
 
 std::unique_ptr<Kernel> make_conv2d_grad_input(const CompileContext& context) {

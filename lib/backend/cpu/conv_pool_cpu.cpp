@@ -10,44 +10,6 @@ namespace stoker::backend::cpu {
 namespace {
 
 using graph::Op;
-using graph::OpKind;
-
-constexpr std::int64_t kMostTaps = 64;
-
-bool is_disjoint_2x2(const graph::Pool2DAttributes& a) {
-  return a.is_max && a.window_h == 2 && a.window_w == 2 && a.stride_h == 2 && a.stride_w == 2 &&
-         a.padding == graph::Padding2D{};
-}
-
-bool has_few_taps(const graph::Conv2DAttributes& a, const Shape& w) {
-  return a.groups == 1 && w[0] * w[1] * w[2] <= kMostTaps && w[3] % 16 == 0;
-}
-
-bool is_relu_or_linear(const graph::ActivationAttributes& a) {
-  using graph::ActivationKind;
-  return a.kind == ActivationKind::linear || (a.kind == ActivationKind::relu && a.alpha == 0.0f &&
-                                              a.threshold == 0.0f && a.max_value == __builtin_inff());
-}
-
-const Shape& shape_of(const graph::Graph& graph, graph::ValueId id) {
-  return graph.values[static_cast<std::size_t>(id)].shape;
-}
-
-bool is_forward_pair(const graph::Graph& graph, const Op& first, const Op& second) {
-  if (first.kind != OpKind::conv2d || second.kind != OpKind::pool2d) return false;
-  const auto& convolution = std::get<graph::Conv2DAttributes>(first.attributes);
-  return has_few_taps(convolution, shape_of(graph, first.inputs[1])) &&
-         is_relu_or_linear(convolution.activation) &&
-         is_disjoint_2x2(std::get<graph::Pool2DAttributes>(second.attributes));
-}
-
-bool is_backward_pair(const graph::Graph& graph, const Op& first, const Op& second) {
-  return first.kind == OpKind::pool2d_grad && second.kind == OpKind::conv2d_grad_weights &&
-         second.inputs[1] == first.outputs[0] &&
-         has_few_taps(std::get<graph::Conv2DAttributes>(second.attributes),
-                      shape_of(graph, second.outputs[0])) &&
-         is_disjoint_2x2(std::get<graph::Pool2DAttributes>(first.attributes));
-}
 
 // The convolution's input with its padding around, one sample at a time in a thread's own scratch; the input
 // itself where there is no padding.
@@ -214,21 +176,6 @@ class ConvPoolGradWeights final : public Kernel {
 };
 
 }  // namespace
-
-std::vector<FusedPair> find_conv_pool_pairs(const graph::Graph& graph) {
-  const std::vector<std::vector<std::size_t>> readers = graph::readers_of(graph);
-  std::vector<FusedPair> pairs;
-  for (std::size_t first = 0; first < graph.ops.size(); ++first) {
-    const Op& op = graph.ops[first];
-    if (op.kind != OpKind::conv2d && op.kind != OpKind::pool2d_grad) continue;
-    const auto between = static_cast<std::size_t>(op.outputs[0]);
-    if (graph.values[between].role != graph::Role::activation || readers[between].size() != 1) continue;
-    const std::size_t second = readers[between][0];
-    if (is_forward_pair(graph, op, graph.ops[second]) || is_backward_pair(graph, op, graph.ops[second]))
-      pairs.push_back({first, second});
-  }
-  return pairs;
-}
 
 std::unique_ptr<Kernel> make_conv_pool(const CompileContext& context, const Op& convolution) {
   return std::make_unique<ConvPool>(context, convolution);

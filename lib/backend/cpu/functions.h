@@ -55,9 +55,6 @@ struct Functions {
   // Rows.
   void (*softmax)(const float* x, float* y, std::int64_t rows, std::int64_t c);
   void (*softmax_gradient)(const float* dy, const float* y, float* dx, std::int64_t rows, std::int64_t c);
-  // y[row] += bias, then the activation.
-  void (*bias_activation)(const graph::ActivationAttributes& attributes, const float* bias, float* y,
-                          std::int64_t rows, std::int64_t c);
   // sums[j] = Σ over rows of x[row, j].
   void (*column_sums)(const float* x, std::int64_t rows, std::int64_t c, float* sums);
   // values[row] = the row's loss; d = scale · gradient, if not null. `target` holds int32 labels (sparse), or
@@ -88,9 +85,10 @@ struct Functions {
                                     const float* mean, const float* factor, const float* offset,
                                     const float* slope, float* dx, std::int64_t rows, std::int64_t c);
 
-  // Pooling of the output lines [begin, end) of all n·oh; argmax may be null. x and y are different arrays.
-  void (*max_pool)(const PoolShape& shape, const float* x, float* y, std::uint8_t* argmax, std::int64_t begin,
-                   std::int64_t end);
+  // Pooling of the output lines [begin, end) of all n·oh; x and y are different arrays. A maximum over a NaN
+  // is NaN; argmax may be null; relu: y is the maximum or 0 (with it, argmax says nothing where y is 0).
+  void (*max_pool)(const PoolShape& shape, bool relu, const float* x, float* y, std::uint8_t* argmax,
+                   std::int64_t begin, std::int64_t end);
   void (*average_pool)(const PoolShape& shape, const float* x, float* y, std::int64_t begin,
                        std::int64_t end);
   // The input lines [begin, end) of all n·h. y, if not null, is the pool's output: only where it is positive

@@ -112,5 +112,8 @@ std::unique_ptr<Kernel> make_dropout(const CompileContext& context);
 std::unique_ptr<Kernel> make_fill(const CompileContext& context);
 std::unique_ptr<Kernel> make_loss(const CompileContext& context);
 std::unique_ptr<Kernel> make_metric(const CompileContext& context);
+// For a ReLU that moved behind the pool (op_fusion.h).
+std::unique_ptr<Kernel> make_conv2d_without_activation(const CompileContext& context);
+std::unique_ptr<Kernel> make_pool2d_with_relu(const CompileContext& context);
 
 }  // namespace stoker::backend::cpu

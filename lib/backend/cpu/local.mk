@@ -14,6 +14,7 @@ lib_backend_cpu_libcpu_a_SOURCES = \
 	%D%/matmul_cpu.cpp \
 	%D%/onednn_api.h %D%/onednn_matmul.h \
 	%D%/onednn_primitive.h %D%/onednn_primitive.cpp \
+	%D%/op_fusion.h %D%/op_fusion.cpp \
 	%D%/parallel.h \
 	%D%/pointwise_conv2d.h %D%/pointwise_conv2d_cpu.cpp \
 	%D%/pool2d_cpu.cpp \

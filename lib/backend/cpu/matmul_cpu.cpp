@@ -22,12 +22,10 @@ class MatMul final : public Kernel {
         columns_(context.shape(y_)[1]) {
     const graph::ValueId x = context.input(0), w = context.input(1), bias = context.input(2);
     const std::int64_t k = context.shape(x)[1];
-    dnnl::primitive_attr attributes = user_scratchpad();
-    own_activation_ = !append_activation(attributes, activation_);
     const Desc bias_desc = matrix(1, columns_);
     multiply_.emplace(context, matrix(rows_, k), matrix(k, columns_),
-                      bias == graph::kNoValue ? nullptr : &bias_desc, matrix(rows_, columns_), attributes,
-                      [this](std::size_t bytes) { return reserve_scratch(bytes); });
+                      bias == graph::kNoValue ? nullptr : &bias_desc, matrix(rows_, columns_),
+                      user_scratchpad(), [this](std::size_t bytes) { return reserve_scratch(bytes); });
     OnednnPrimitive& p = multiply_->primitive();
     p.bind_value(DNNL_ARG_SRC, matrix(rows_, k), x);
     p.bind_value(DNNL_ARG_WEIGHTS, matrix(k, columns_), w);
@@ -37,7 +35,7 @@ class MatMul final : public Kernel {
 
   void run(const Run& run) override {
     multiply_->primitive().run(run);
-    if (!own_activation_) return;
+    if (activation_.kind == graph::ActivationKind::linear) return;
     float* y = run.f32(y_);
     parallel_elements(rows_ * columns_, [&](std::int64_t begin, std::int64_t end) {
       functions_.activation(activation_, y + begin, y + begin, end - begin);
@@ -50,7 +48,6 @@ class MatMul final : public Kernel {
   graph::ActivationAttributes activation_;
   graph::ValueId y_;
   std::int64_t rows_, columns_;
-  bool own_activation_ = false;
   std::optional<OnednnMatMul> multiply_;
 };
 

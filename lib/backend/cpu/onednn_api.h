@@ -13,15 +13,6 @@ using dnnl::primitive_attr;
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 
-// y = post_operation(x), appended to what a primitive computes.
-inline void append_eltwise(dnnl::post_ops& operations, dnnl::algorithm kind, float alpha, float beta) {
-#if DNNL_VERSION_MAJOR >= 3
-  operations.append_eltwise(kind, alpha, beta);
-#else
-  operations.append_eltwise(1.0f, kind, alpha, beta);
-#endif
-}
-
 // bias may be null.
 inline dnnl::matmul::primitive_desc matmul(const engine& e, const Desc& source, const Desc& weights,
                                            const Desc* bias, const Desc& destination,

@@ -1,7 +1,5 @@
 #include "lib/backend/cpu/onednn_primitive.h"
 
-#include "lib/backend/cpu/onednn_api.h"
-
 namespace stoker::backend::cpu {
 
 void OnednnPrimitive::bind(int argument, const dnnl::memory::desc& desc, graph::ValueId value,
@@ -28,18 +26,6 @@ void OnednnPrimitive::run(const Run& run) {
   dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), stream_.get(),
                                                  static_cast<int>(arguments_.size()), arguments_.data()),
                           "could not execute a primitive");
-}
-
-bool append_activation(dnnl::primitive_attr& attributes, const graph::ActivationAttributes& a) {
-  using graph::ActivationKind;
-  if (a.kind == ActivationKind::linear) return true;
-  // oneDNN's relu has a slope, but no threshold and no ceiling. Its other functions are approximated by
-  // other polynomials than ours, to which the gradients belong.
-  if (a.kind != ActivationKind::relu || a.threshold != 0.0f || a.max_value != __builtin_inff()) return false;
-  dnnl::post_ops operations;
-  onednn::append_eltwise(operations, dnnl::algorithm::eltwise_relu, a.alpha, 0.0f);
-  attributes.set_post_ops(operations);
-  return true;
 }
 
 }  // namespace stoker::backend::cpu

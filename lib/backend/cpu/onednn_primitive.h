@@ -48,7 +48,4 @@ inline dnnl::primitive_attr user_scratchpad() {
   return attributes;
 }
 
-// Appends an activation as a post-operation; false where oneDNN has no equal one.
-bool append_activation(dnnl::primitive_attr& attributes, const graph::ActivationAttributes& activation);
-
 }  // namespace stoker::backend::cpu

@@ -12,8 +12,9 @@ PoolShape pool_shape(const Shape& x, const Shape& y, const graph::Pool2DAttribut
 
 class Pool2D final : public Kernel {
  public:
-  explicit Pool2D(const CompileContext& context)
+  Pool2D(const CompileContext& context, bool relu)
       : functions_(context.functions),
+        relu_(relu),
         is_max_(context.attributes<graph::Pool2DAttributes>().is_max),
         x_(context.input(0)),
         y_(context.output(0)),
@@ -30,7 +31,7 @@ class Pool2D final : public Kernel {
         argmax_ == graph::kNoValue ? nullptr : reinterpret_cast<std::uint8_t*>(run.values[argmax_]);
     parallel_ranges(lines_, 1, line_cost_, [&](std::int64_t begin, std::int64_t end) {
       if (is_max_)
-        functions_.max_pool(shape_, x, y, argmax, begin, end);
+        functions_.max_pool(shape_, relu_, x, y, argmax, begin, end);
       else
         functions_.average_pool(shape_, x, y, begin, end);
     });
@@ -38,7 +39,7 @@ class Pool2D final : public Kernel {
 
  private:
   const Functions& functions_;
-  bool is_max_;
+  bool relu_, is_max_;
   graph::ValueId x_, y_, argmax_;
   PoolShape shape_;
   std::int64_t lines_, line_cost_;
@@ -142,7 +143,10 @@ class GlobalPoolGrad final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_pool2d(const CompileContext& context) {
-  return std::make_unique<Pool2D>(context);
+  return std::make_unique<Pool2D>(context, false);
+}
+std::unique_ptr<Kernel> make_pool2d_with_relu(const CompileContext& context) {
+  return std::make_unique<Pool2D>(context, true);
 }
 std::unique_ptr<Kernel> make_pool2d_grad(const CompileContext& context) {
   return std::make_unique<Pool2DGrad>(context);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "lib/backend/cpu/conv_pool.h"
 #include "lib/base/error.h"
 
 namespace stoker::backend::cpu {
@@ -21,7 +22,7 @@ std::string title_of(const graph::Op& op) {
 }
 
 // Moves the inputs of a pair's first op to the second and drops the value between them.
-void join(graph::Graph& graph, const FusedPair& pair) {
+void join(graph::Graph& graph, const Fusion& pair) {
   graph::Op &first = graph.ops[pair.first], &second = graph.ops[pair.second];
   const ValueId between = first.outputs[0];
   std::erase(second.inputs, between);
@@ -37,10 +38,11 @@ CpuProgram::CpuProgram(graph::Graph graph, const graph::ParameterLayout& layout,
                        const dnnl::engine& engine, const dnnl::stream& stream, int threads)
     : graph_(std::move(graph)),
       planned_(graph_),
-      pairs_(find_conv_pool_pairs(graph_)),
+      fusions_(find_fusions(graph_)),
       functions_(functions),
       threads_(threads) {
-  for (const FusedPair& pair : pairs_) join(planned_, pair);
+  for (const Fusion& fusion : fusions_)
+    if (fusion.is_one_kernel()) join(planned_, fusion);
   make_kernels(engine, stream);
   std::vector<std::size_t> scratch_bytes;
   for (const Step& step : steps_) scratch_bytes.push_back(step.kernel ? step.kernel->scratch_bytes() : 0);
@@ -74,20 +76,27 @@ void CpuProgram::make_kernels(const dnnl::engine& engine, const dnnl::stream& st
                       op.name, "change the shapes or options of this layer, or use a newer oneDNN");
     }
   }
-  for (const FusedPair& pair : pairs_) {
-    Step &first = steps_[pair.first], &second = steps_[pair.second];
+  for (const Fusion& fusion : fusions_) {
+    if (!fusion.is_one_kernel()) continue;
+    Step &first = steps_[fusion.first], &second = steps_[fusion.second];
     second.title = first.title + " + " + second.title;
   }
 }
 
 std::unique_ptr<Kernel> CpuProgram::make_kernel(const CompileContext& context) {
   const auto index = static_cast<std::size_t>(&context.op - graph_.ops.data());
-  for (const FusedPair& pair : pairs_) {
-    if (pair.first == index) return nullptr;
-    if (pair.second != index) continue;
-    const graph::Op& first = graph_.ops[pair.first];
-    return first.kind == OpKind::conv2d ? make_conv_pool(context, first)
-                                        : make_conv_pool_grad_weights(context, first);
+  for (const Fusion& fusion : fusions_) {
+    if (fusion.first != index && fusion.second != index) continue;
+    const bool is_first = fusion.first == index;
+    const graph::Op& first = graph_.ops[fusion.first];
+    switch (fusion.kind) {
+      case FusionKind::conv_pool:
+        return is_first ? nullptr : make_conv_pool(context, first);
+      case FusionKind::conv_pool_gradient:
+        return is_first ? nullptr : make_conv_pool_grad_weights(context, first);
+      case FusionKind::relu_after_pool:
+        return is_first ? make_conv2d_without_activation(context) : make_pool2d_with_relu(context);
+    }
   }
   return factory_of(context.op.kind)(context);
 }

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "lib/backend/backend.h"
-#include "lib/backend/cpu/conv_pool.h"
 #include "lib/backend/cpu/kernel.h"
+#include "lib/backend/cpu/op_fusion.h"
 
 namespace stoker::backend::cpu {
 
@@ -59,7 +59,7 @@ class CpuProgram final : public Program {
   // What the memory is planned for: of a pair that runs as one kernel, the first op has no inputs and outputs,
   // and the second reads what the first did.
   graph::Graph planned_;
-  std::vector<FusedPair> pairs_;
+  std::vector<Fusion> fusions_;
   const Functions& functions_;
   int threads_;
   graph::MemoryPlan plan_;

@@ -2,6 +2,8 @@
 // same bits on every run.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/unit/backend/program_harness.h"
 #include "tests/unit/backend/small_nets.h"
 
@@ -70,6 +72,25 @@ TEST(NetAgreement, ForwardBitsDoNotDependOnThreads) {
     const Functions* best = available_functions().front();
     const Results a = Harness(g, layout, {1, best}).run(data), b = Harness(g, layout, {2, best}).run(data);
     EXPECT_EQ(a.statistics, b.statistics);
+  }
+}
+
+// A ReLU or a maximum that turned NaN into a number would hide where a training goes wrong.
+TEST(NetAgreement, OneWeightThatIsNaNMakesTheLossNaN) {
+  for (const Net& net : small_nets()) {
+    const graph::Graph g = build(net, 5, true);
+    const graph::ParameterLayout layout = layout_of(g);
+    for (const Functions* functions : available_functions()) {
+      const Setting setting{1, functions};
+      Harness harness(g, layout, setting);
+      for (std::size_t k = 0; k < layout.ranges.size(); ++k) {
+        Data data = net_data(g, layout, net);
+        const auto& range = layout.ranges[k];
+        data.parameters[static_cast<std::size_t>(range.offset + range.size / 2)] = std::nanf("");
+        EXPECT_TRUE(std::isnan(harness.run(data).statistics[0]))
+            << net.name << ", parameter " << k << ", " << to_string(setting);
+      }
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 
+#include "lib/backend/cpu/parallel.h"
 #include "tests/unit/backend/program_harness.h"
 
 namespace stoker::backend::cpu::test {
@@ -259,9 +260,13 @@ Graph training_graph(const Case& c) {
 // Gradients that are large beside the rounding of the loss' mean.
 constexpr float kSeed = 100.0f;
 
+// Below this our kernels stay on one thread: a second one would test nothing.
+constexpr std::int64_t kShared = 2 * kElementsPerThread;
+
 void expect_agreement(const Graph& g, const Data& data, const Reference& reference) {
   const ParameterLayout layout = layout_of(g);
   for (const Setting& setting : all_settings()) {
+    if (setting.threads > 1 && layout.total_size < kShared) continue;
     SCOPED_TRACE(to_string(setting));
     const Results results = Harness(g, layout, setting).run(data);
     expect_close(results, reference, layout, 1e-5);
