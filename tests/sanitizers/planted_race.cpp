@@ -29,9 +29,8 @@ int main() {
   std::thread worker([&writer] {
     for (int i = 0; i < 1000; ++i) writer.append(i);
   });
-  int seen = 0;
-  while (seen < 10) seen = writer.length();
+  const int early = writer.length();
   worker.join();
-  std::printf("%d\n", writer.length());
+  std::printf("%d %d\n", early, writer.length());
   return 0;
 }

@@ -22,7 +22,7 @@ SETTINGS = {"TSAN_OPTIONS": f"suppressions={TESTS}/sanitizers/tsan.supp:exitcode
 @case("the planted race is found")
 def _(_):
     done = subprocess.run([os.environ["PLANTED_RACE"]], env=dict(os.environ, **SETTINGS), text=True, capture_output=True,
-                          check=False)
+                          check=False, timeout=120)
     if "unexpected memory mapping" in done.stderr:
         raise Skip("ThreadSanitizer does not start: address space randomisation is too wide (vm.mmap_rnd_bits)")
     assert done.returncode == FOUND and "data race" in done.stderr and "planted_race.cpp" in done.stderr, done.stderr
