@@ -255,12 +255,6 @@ def _(folder):
     stoker("evaluate", "--model", MLP, "--data", digits(folder), "--loss", SPARSE, env=batch)
 
 
-@case("predict under mpirun")
-def _(folder):
-    check_user_error(stoker("predict", "--model", MLP, "--data", digits(folder), "--output", folder / "p.h5", ranks=2,
-                            expect=None), "predict", "one process")
-
-
 @case("a loss that becomes NaN is named with its step and layer")
 def _(folder):
     linear = layer_option(folder, 3, "activation", "linear")
