@@ -136,7 +136,8 @@ bool is_temporary_name(const std::string& name) {
 std::vector<Slice> slices_of_rank(std::span<const TensorInfo> tensors, int rank, int ranks) {
   std::int64_t total = 0;
   for (const TensorInfo& tensor : tensors) total += tensor.elements();
-  // rank · total, without overflow for any sizes that fit into memory: quotient and remainder are taken apart.
+  // rank · total, without overflow for any sizes that fit into memory: quotient and remainder are taken
+  // apart.
   const auto border = [&](std::int64_t r) { return total / ranks * r + total % ranks * r / ranks; };
   const std::int64_t first = border(rank), last = border(rank + 1);
   std::vector<Slice> slices;

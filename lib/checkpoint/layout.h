@@ -52,12 +52,13 @@ struct Slice {
   std::int64_t elements() const { return end - begin; }
 };
 
-// All elements, T of them in the tensors' order, are split evenly: rank r of N has [⌊r·T/N⌋, ⌊(r+1)·T/N⌋) of that sequence,
-// cut at the tensors' borders. Offsets and checksums are 0. An empty tensor has no slice; a rank may have none.
+// All elements, T of them in the tensors' order, are split evenly: rank r of N has [⌊r·T/N⌋, ⌊(r+1)·T/N⌋) of
+// that sequence, cut at the tensors' borders. Offsets and checksums are 0. An empty tensor has no slice; a
+// rank may have none.
 std::vector<Slice> slices_of_rank(std::span<const TensorInfo> tensors, int rank, int ranks);
 
-// Slices as JSON, in a shard's own index and in the manifest's. Checksums are 16 hexadecimal digits: not every reader of
-// JSON has 64 bits.
+// Slices as JSON, in a shard's own index and in the manifest's. Checksums are 16 hexadecimal digits: not
+// every reader of JSON has 64 bits.
 nlohmann::json to_json(std::span<const Slice> slices);
 // Throws nlohmann::json::exception on another document, UserError on a checksum that is none.
 std::vector<Slice> slices_from_json(const nlohmann::json& document);
@@ -83,8 +84,8 @@ nlohmann::json to_json(const Index& index);
 // slash.
 Index index_from_json(const nlohmann::json& document, const std::string& where);
 
-// JSON has no NaN and no infinity; what is part of a state must come back as it was. A finite number stays a number, the
-// others become "nan", "inf", "-inf". exact_double throws UserError on anything else.
+// JSON has no NaN and no infinity; what is part of a state must come back as it was. A finite number stays a
+// number, the others become "nan", "inf", "-inf". exact_double throws UserError on anything else.
 nlohmann::json exact_json(double value);
 double exact_double(const nlohmann::json& value);
 

@@ -2,6 +2,7 @@
 noinst_LIBRARIES += lib/checkpoint/libcheckpoint.a
 lib_checkpoint_libcheckpoint_a_SOURCES = \
 	%D%/commit.h %D%/commit.cpp \
+	%D%/hdf5_layout.h %D%/hdf5_layout.cpp \
 	%D%/layout.h %D%/layout.cpp \
 	%D%/reader.h %D%/reader.cpp \
 	%D%/sealed_file.h %D%/sealed_file.cpp \

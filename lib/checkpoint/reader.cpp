@@ -59,7 +59,8 @@ class ShardReader {
     return static_cast<std::size_t>(slice.elements()) * size_of(index_.tensors[slice.tensor].dtype);
   }
 
-  // `to` has room for bytes(slice). Throws UserError, naming file, tensor and slice, when the checksum differs.
+  // `to` has room for bytes(slice). Throws UserError, naming file, tensor and slice, when the checksum
+  // differs.
   void read(const Slice& slice, void* to) const {
     read_at(fd_.get(), file_, to, bytes(slice), slice.offset);
     compare(slice, hash64(to, bytes(slice)));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/base/error.h"
+#include "lib/base/files.h"
 #include "lib/base/handle.h"
 #include "lib/base/hash.h"
 #include "lib/checkpoint/layout.h"
@@ -67,6 +68,13 @@ bool take_value(std::string_view& text, std::string_view name, T& value, int bas
   return error == std::errc() && end == digits.data() + digits.size();
 }
 
+// Takes the room that the file will need now, so that a full disk is found before gigabytes have been
+// written. File systems that cannot are left alone.
+void reserve(int fd, const std::string& path, std::uint64_t bytes) {
+  if (::fallocate(fd, 0, 0, static_cast<off_t>(bytes)) == 0) return;
+  if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) throw_errno("fallocate", path);
+}
+
 FileDescriptor open_for_reading(const std::string& path) {
   FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd && errno == ENOENT) throw UserError("the file is missing", path, "take another checkpoint");
@@ -75,18 +83,6 @@ FileDescriptor open_for_reading(const std::string& path) {
 }
 
 }  // namespace
-
-void write_at(int fd, const std::string& path, const void* data, std::size_t bytes, std::uint64_t offset) {
-  const char* from = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t n = ::pwrite(fd, from, std::min(bytes, kPieceBytes), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw_errno("pwrite", path);
-    from += n;
-    offset += static_cast<std::uint64_t>(n);
-    bytes -= static_cast<std::size_t>(n);
-  }
-}
 
 void read_at(int fd, const std::string& path, void* data, std::size_t bytes, std::uint64_t offset) {
   char* to = static_cast<char*>(data);
@@ -101,12 +97,23 @@ void read_at(int fd, const std::string& path, void* data, std::size_t bytes, std
   }
 }
 
-void write_seal(int fd, const std::string& path, Seal& seal) {
-  seal.bytes = file_bytes(fd, path);
-  seal.digest = digest_of(fd, path, seal);
+void write_sealed(const std::string& path, std::span<std::byte> image, Seal& seal) {
+  seal.bytes = image.size();
+  Hash128 hash;
+  hash.update(head_of(seal));
+  hash.update(image.data() + kSealBytes, image.size() - kSealBytes);
+  seal.digest = hash.hex();
   const std::string block = block_of(seal);
-  write_at(fd, path, block.data(), block.size(), 0);
-  if (::fsync(fd) != 0) throw_errno("fsync", path);
+  std::memcpy(image.data(), block.data(), block.size());
+
+  FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!fd) throw_errno("open", path);
+  reserve(fd.get(), path, image.size());
+  for (std::size_t at = 0; at < image.size(); at += kPieceBytes)
+    if (!write_all(fd.get(), image.data() + at, std::min(kPieceBytes, image.size() - at)))
+      throw_errno("write", path);
+  if (::fsync(fd.get()) != 0) throw_errno("fsync", path);
+  if (::close(fd.release()) != 0) throw_errno("close", path);
 }
 
 Seal read_seal(const std::string& path) {

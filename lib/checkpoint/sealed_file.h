@@ -1,8 +1,8 @@
 // A file whose every byte is covered by a checksum that it carries itself.
 //
-// The first 512 bytes are text, "the seal", padded with zeros: what kind of file it is, which save it belongs to, its size, and the
-// XXH3-128 digest of the seal's other lines and of everything after the 512 bytes. The rest is an HDF5 file: to HDF5 the seal is the
-// "user block", which its readers (h5py, h5dump, Keras) skip.
+// The first 512 bytes are text, "the seal", padded with zeros: what kind of file it is, which save it belongs
+// to, its size, and the XXH3-128 digest of the seal's other lines and of everything after the 512 bytes. The
+// rest is an HDF5 file: to HDF5 the seal is the "user block", which its readers (h5py, h5dump, Keras) skip.
 //
 //   stoker checkpoint shard
 //   version 1
@@ -16,11 +16,13 @@
 //
 // So a reader finds damage by reading bytes, before HDF5 parses any of them.
 //
-// All functions are thread-safe. Failing system calls are SystemError; files that are not what they should be, UserError.
+// All functions are thread-safe. Failing system calls are SystemError; files that are not what they should
+// be, UserError.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace stoker::checkpoint {
@@ -41,13 +43,13 @@ struct Seal {
   }
 };
 
-// pwrite/pread of all bytes, retrying what is short or interrupted. read_at throws UserError at the end of the file.
-void write_at(int fd, const std::string& path, const void* data, std::size_t bytes, std::uint64_t offset);
+// pread of all bytes, retrying what is short or interrupted. Throws UserError at the end of the file.
 void read_at(int fd, const std::string& path, void* data, std::size_t bytes, std::uint64_t offset);
 
-// Fills in seal.bytes and seal.digest from the file's content (which it reads back), writes the seal, fsyncs. fd is open for reading and writing;
-// the first 512 bytes are the seal's.
-void write_seal(int fd, const std::string& path, Seal& seal);
+// Puts the seal in front of `image`, whose first 512 bytes are its, and makes all of it the content of
+// `path`, durable (but not its name). Written in pieces of a few MB; the room is reserved first where the
+// file system can. Fills in seal.bytes and seal.digest.
+void write_sealed(const std::string& path, std::span<std::byte> image, Seal& seal);
 
 // Reads the seal and compares the file's size with it; the content is not read.
 Seal read_seal(const std::string& path);

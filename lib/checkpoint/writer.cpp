@@ -1,11 +1,10 @@
 #include "lib/checkpoint/writer.h"
 
-#include <unistd.h>
+#include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <cstdio>
-#include <cstring>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -16,7 +15,6 @@
 #include "lib/checkpoint/commit.h"
 #include "lib/checkpoint/shard_file.h"
 #include "lib/checkpoint/step_folder.h"
-#include "lib/tensor/memory.h"
 
 namespace stoker::checkpoint {
 namespace {
@@ -27,20 +25,19 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::size_t bytes_of(const Slice& slice, std::span<const TensorInfo> tensors) {
-  return static_cast<std::size_t>(slice.elements()) * size_of(tensors[slice.tensor].dtype);
-}
-
-std::size_t bytes_of(std::span<const Slice> slices, std::span<const TensorInfo> tensors) {
-  std::size_t bytes = 0;
-  for (const Slice& slice : slices) bytes += bytes_of(slice, tensors);
-  return bytes;
+// Signals go to the other threads: an interrupted fsync on a network file system would look like a failed
+// one.
+void block_signals() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
 }  // namespace
 
-// The state machine. `state_`, `message_`, `error_`, `best_` and the times are guarded by `mutex_`; what describes the save belongs to
-// the background thread while the state is writing or committing, and to the caller's otherwise.
+// The state machine. `state_`, `message_`, `error_`, `best_` and the times are guarded by `mutex_`; what
+// describes the save belongs to the background thread while the state is writing or committing, and to the
+// caller's otherwise.
 class Writer::Impl {
  public:
   explicit Impl(WriterOptions options) : options_(std::move(options)) {
@@ -60,19 +57,16 @@ class Writer::Impl {
   }
 
   void begin(std::int64_t step, std::span<const TensorSource> tensors, const nlohmann::json& state) {
-    if (busy()) throw std::logic_error("a checkpoint is begun while another is being written");
-    started_ = Clock::now();
-    tensors_.clear();
-    for (const TensorSource& tensor : tensors) tensors_.push_back(tensor.info);
-    slices_ = slices_of_rank(tensors_, options_.rank, options_.ranks);
-    reserve_bytes(bytes_of(slices_, tensors_));
-    std::byte* to = staging_.data();
-    for (const Slice& slice : slices_) {
-      const std::size_t start = static_cast<std::size_t>(slice.begin) * size_of(tensors_[slice.tensor].dtype);
-      std::memcpy(to, static_cast<const std::byte*>(tensors[slice.tensor].data) + start,
-                  bytes_of(slice, tensors_));
-      to += bytes_of(slice, tensors_);
+    const Clock::time_point now = Clock::now();
+    std::vector<TensorInfo> infos;
+    std::vector<const void*> data;
+    for (const TensorSource& tensor : tensors) {
+      infos.push_back(tensor.info);
+      data.push_back(tensor.data);
     }
+    reserve(infos);
+    started_ = now;
+    image_->fill(data);
     if (options_.rank == 0) state_text_ = state.dump();
     seal_ = Seal{"shard", step, options_.attempt, ++saves_, options_.rank, options_.ranks, 0, ""};
     folder_ = options_.directory + "/" + step_directory_name(step);
@@ -80,7 +74,10 @@ class Writer::Impl {
   }
 
   void reserve(std::span<const TensorInfo> tensors) {
-    reserve_bytes(staging_bytes(tensors, options_.rank, options_.ranks));
+    if (busy()) throw std::logic_error("a checkpoint is begun while another is being written");
+    if (image_ && std::ranges::equal(image_->tensors(), tensors)) return;
+    image_.reset();
+    image_.emplace(std::vector<TensorInfo>(tensors.begin(), tensors.end()), options_.rank, options_.ranks);
   }
 
   void commit() {
@@ -135,14 +132,11 @@ class Writer::Impl {
   }
 
  private:
-  void reserve_bytes(std::size_t bytes) {
-    if (staging_.bytes() < bytes) staging_ = HostBuffer(bytes);
-  }
-
   bool working() const { return state_ == SaveState::writing || state_ == SaveState::committing; }
 
   // The background thread.
   void run() {
+    block_signals();
     for (;;) {
       SaveState job = SaveState::idle;
       {
@@ -171,7 +165,7 @@ class Writer::Impl {
       while (path_exists(folder_ + "/" + shard_name(options_.rank, options_.ranks, copy))) ++copy;
     shard_path_ = folder_ + "/" + shard_name(options_.rank, options_.ranks, copy);
     try {
-      write_shard(temporary_name(shard_path_), tensors_, slices_, staging_.data(), seal_);
+      image_->write(temporary_name(shard_path_), seal_);
       rename_durably(temporary_name(shard_path_), shard_path_);
     } catch (...) {
       discard_shard();
@@ -190,7 +184,8 @@ class Writer::Impl {
     discard_file(shard_path_);
   }
 
-  // The folder goes here and not where a shard fails: there, another rank may be about to make its shard in it.
+  // The folder goes here and not where a shard fails: there, another rank may be about to make its shard in
+  // it.
   void discard_uncommitted() {
     const SaveState state = wait();
     if (state != SaveState::durable && state != SaveState::failed) return;
@@ -199,7 +194,7 @@ class Writer::Impl {
   }
 
   void make_checkpoint() {
-    const SaveToCommit save{folder_, seal_, tensors_};
+    const SaveToCommit save{folder_, seal_, image_->tensors()};
     std::string note;
     try {
       note = write_manifest_of(save, find_shards(save, options_.visible_within_seconds), state_text_);
@@ -237,9 +232,7 @@ class Writer::Impl {
   std::vector<std::int64_t> earlier_steps_;  // on disk when this attempt began; rank 0
 
   // The save.
-  std::vector<TensorInfo> tensors_;
-  std::vector<Slice> slices_;
-  HostBuffer staging_;
+  std::optional<ShardImage> image_;
   std::string state_text_, folder_, shard_path_;
   Seal seal_;
   std::uint64_t saves_ = 0;
@@ -260,7 +253,7 @@ Writer::Writer(WriterOptions options) : impl_(std::make_unique<Impl>(std::move(o
 Writer::~Writer() = default;
 
 std::uint64_t Writer::staging_bytes(std::span<const TensorInfo> tensors, int rank, int ranks) {
-  return bytes_of(slices_of_rank(tensors, rank, ranks), tensors);
+  return shard_bytes(tensors, rank, ranks);
 }
 
 void Writer::reserve(std::span<const TensorInfo> tensors) { impl_->reserve(tensors); }

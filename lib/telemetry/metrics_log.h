@@ -1,6 +1,7 @@
 // metrics.jsonl: one JSON object a line, as CONTRACT ("The output directory") fixes it:
 //
-//   {"phase":"train","epoch":0,"step":1,"loss":0.5,"accuracy":0.75,"learning_rate":0.1,"samples_per_second":100,"time":1.7e9}
+//   {"phase":"train","epoch":0,"step":1,"loss":0.5,"accuracy":0.75,"learning_rate":0.1,
+//    "samples_per_second":100,"time":1767225600.5}
 //
 // Fields come in this order; the metrics, in the order given, between loss and learning_rate. Numbers are the
 // shortest text that reads back as the same double. JSON has no NaN and no infinity: they are written as

@@ -37,8 +37,8 @@ struct Advice {
   double gain = 0;   // estimated: by what fraction more samples/s, 0.25 = 25 % faster
 };
 
-// The change with the largest estimated gain; nothing when none promises 2 %.
-// The estimates, from shares s of the mean rank's wall time without start-up (gain = 1 / (1 − saved) − 1):
+// The change with the largest estimated gain; nothing when none promises 2 %. The estimates, from shares s of
+// the mean rank's wall time without start-up (gain = 1 / (1 − saved) − 1):
 //   input wait             saves s: the device never waits when reading keeps up
 //   straggler              saves s: the ranks do equal work, so the slowest host is the cause; it is named
 //   all-reduce on the wire saves s/2: a batch twice as large halves the number of reductions a sample

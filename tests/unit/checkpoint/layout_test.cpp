@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "lib/base/error.h"
+#include "lib/checkpoint/hdf5_layout.h"
 
 namespace stoker::checkpoint {
 namespace {
@@ -113,6 +114,23 @@ TEST(ExactNumbers, ComeBackAsTheyWere) {
   EXPECT_TRUE(std::isnan(exact_double(exact_json(std::nan("")))));
   EXPECT_THROW(exact_double("many"), UserError);
   EXPECT_THROW(exact_double(nullptr), UserError);
+}
+
+TEST(Hdf5Layout, StructureIsSmallBesideTheElements) {
+  for (const std::size_t datasets : {1u, 10u, 3000u}) {
+    Hdf5Layout layout(512, datasets);
+    constexpr hsize_t kElements = 10'000'000;
+    std::uint64_t end = 0;
+    for (std::size_t i = 0; i < datasets; ++i) {
+      const std::uint64_t offset =
+          layout.add_elements("slices/" + std::to_string(i), kElements, H5T_IEEE_F32LE);
+      EXPECT_GE(offset, end);
+      end = offset + kElements * 4;
+    }
+    layout.finish();
+    EXPECT_EQ(layout.bytes(), end);
+    EXPECT_LT(layout.structure().size(), 16'384 + 1'100 * datasets);
+  }
 }
 
 }  // namespace

@@ -38,8 +38,7 @@ TEST(MetricsLog, FieldsInTheOrderOfTheContract) {
 
 TEST(MetricsLog, NumbersReadBackAsTheSameBits) {
   MetricsLine line = line_of(1);
-  for (const double value :
-       {1.0 / 3, 5e-324, 1.7976931348623157e308, 0.30000000000000004, 123456789.0}) {
+  for (const double value : {1.0 / 3, 5e-324, 1.7976931348623157e308, 0.30000000000000004, 123456789.0}) {
     line.loss = value;
     const double back = nlohmann::json::parse(to_json(line))["loss"].get<double>();
     EXPECT_EQ(back, value);
