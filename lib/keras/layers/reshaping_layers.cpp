@@ -103,10 +103,11 @@ graph::Padding2D read_margins(ConfigReader& reader, const std::string& key, std:
   for (const json& axis : value) {
     const json pair = axis.is_array() ? axis : json::array({axis, axis});
     for (const json& side : pair) {
-      const bool valid = pair.size() == 2 && side.is_number_integer() && side.get<std::int64_t>() >= 0;
-      if (!valid)
+      const auto size = whole_number(side);
+      if (pair.size() != 2 || !size || *size < 0) {
         reader.refuse(key, value, "give whole numbers of at least 0: k, [v, h] or [[t, b], [l, r]]");
-      sides.push_back(side.get<std::int64_t>());
+      }
+      sides.push_back(*size);
     }
   }
   if (sides.size() != 4) reader.refuse(key, value, "give k, [v, h] or [[t, b], [l, r]]");
