@@ -25,9 +25,21 @@ def stop(run, how):
         os.kill(pid, signal.SIGTERM)
 
 
-def has_started(run):
-    """The trainer's own output has begun: from then on a signal means "save and stop"."""
-    return "step" in run.text()
+def lines_of(directory):
+    """Steps that have been logged, hence done: the moment of a stop is chosen by them, whatever the machine's speed."""
+    try:
+        return (directory / "metrics.jsonl").read_bytes().count(b"\n")
+    except FileNotFoundError:
+        return 0
+
+
+def wait_for_steps(run, directory, steps):
+    """Until the run has begun its work and logged so many more lines than it found."""
+    while run.process.poll() is None and "step" not in run.text():
+        time.sleep(0.002)
+    wanted = lines_of(directory) + steps
+    while run.process.poll() is None and lines_of(directory) < wanted:
+        time.sleep(0.002)
 
 
 def check_stops(how, folder):
@@ -37,9 +49,7 @@ def check_stops(how, folder):
     for attempt in range(60):
         run = Launched(options(directory, VIRTUAL_RANKS, STEPS), chance.choice([1, 2, 3, 4, 8]), folder)
         if stopped < STOPS:
-            while run.process.poll() is None and not has_started(run):
-                time.sleep(0.02)
-            time.sleep(chance.uniform(0, 1.0))
+            wait_for_steps(run, directory, chance.randrange(STEPS // (2 * STOPS)))
             if run.process.poll() is None:
                 stop(run, how)
         code = run.wait()
