@@ -37,6 +37,7 @@ keras::Model load_checkpoint_model(const std::string& path) {
   if (!manifest.state.contains("model"))
     throw UserError("no model in the checkpoint", path, "take one that `stoker train` wrote");
   keras::Model model = keras::model_from_json(manifest.state["model"], path, 0);
+  model.class_names = manifest.state.value("class_names", std::vector<std::string>());
   std::vector<checkpoint::TensorTarget> targets;
   for (keras::Weight& weight : model.weights)
     targets.push_back({{"parameters/" + weight.name, weight.spec.shape, DType::f32}, weight.value.data()});

@@ -16,6 +16,15 @@ keras::Model load_any_model(const std::string& path, const Shape& data_shape) {
                             : keras::load_model(path, 0, data_shape);
 }
 
+// Text labels get the numbers that the model was trained with: a file that lacks some of the names would number them otherwise.
+void number_labels_alike(const keras::Model& model, data::OpenOptions open, const std::string& spec,
+                         std::shared_ptr<const data::Source>& source) {
+  const std::vector<std::string>& names = source->description().class_names;
+  if (names.empty() || model.class_names.empty() || names == model.class_names) return;
+  open.class_names = model.class_names;
+  source = data::open_source(spec, open);
+}
+
 // Every weight is a range of its own; nothing trains.
 graph::ParameterLayout layout_without_gradients(const keras::Model& model) {
   graph::ParameterLayout layout;
@@ -65,6 +74,7 @@ InferenceSetup prepare_inference(const comm::Communicator& communicator, const O
   setup.data = data::open_source(options.required("data"), open);
   keras::Model model = load_any_model(options.required("model"), setup.data->description().x_shape);
   if (options.has("weights")) keras::load_weights(model, options.text("weights"));
+  if (with_targets) number_labels_alike(model, open, options.required("data"), setup.data);
   check_input(model, *setup.data);
   setup.model = std::make_shared<const keras::Model>(std::move(model));
   if (with_targets) resolve_targets(setup, options);

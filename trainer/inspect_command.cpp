@@ -25,6 +25,8 @@ constexpr OptionSpec kSpecs[] = {
     {"virtual-ranks", "V", nullptr, "leaves of a step, for the memory; else the ranks"},
     {"ranks", "N", "1", "ranks, for the memory"},
     {"optimizer", "NAME[:k=v,...]", nullptr, "for the memory; else the file's, else adam"},
+    {"loss", "NAME[:k=v,...]", nullptr, "for the memory; else the file's, else chosen"},
+    {"metrics", "NAME,...", nullptr, "for the memory; else the file's"},
     {"threads", "T", nullptr, "compute threads a rank, for the memory"},
     {"help", nullptr, nullptr, "this text"},
 };

@@ -64,6 +64,7 @@ void open_data(Job& job, std::uint64_t memory_bytes) {
 void load_the_model(Job& job) {
   const TrainOptions& o = job.options;
   job.model = keras::load_model(o.model, o.seed, job.train->description().x_shape);
+  job.model.class_names = job.train->description().class_names;
   Hash128 digest;
   digest.update(job.model.to_json().dump());
   job.model_digest = digest.hex();

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "lib/base/error.h"
+#include "lib/base/text.h"
 #include "lib/comm/leaf_tree.h"
+#include "lib/comm/sum_plan.h"
 #include "lib/optim/optimizer.h"
 #include "trainer/compute_threads.h"
 #include "trainer/device.h"
@@ -45,8 +47,9 @@ MemoryReport plan_training_memory(const keras::Model& model, const Options& opti
                          ? std::optional(static_cast<int>(options.integer("threads", 1, 4096)))
                          : std::nullopt;
   const auto backend = make_backend("auto", choose_compute_threads(asked, {}).threads);
-  const keras::Objective objective =
-      keras::resolve_objective(model, likely_target(model), std::nullopt, std::nullopt);
+  const keras::Objective objective = keras::resolve_objective(
+      model, likely_target(model), options.maybe_text("loss"),
+      options.has("metrics") ? std::optional(split(options.text("metrics"), ',')) : std::nullopt);
   const GraphMaker make_graph = [&](std::int64_t n) {
     keras::GraphOptions graph;
     graph.batch = n;
@@ -65,6 +68,10 @@ MemoryReport plan_training_memory(const keras::Model& model, const Options& opti
   memory.gradient_slots = schedule.slots;
   memory.gradients = schedule.slots * StepEngine::slot_floats(layout, programs.graph()) *
                      static_cast<std::int64_t>(sizeof(float));
+  if (ranks > 1)
+    memory.communication =
+        comm::SumPlan(0, static_cast<int>(ranks), static_cast<int>(leaves), comm::SumMode::tree)
+            .scratch_bytes();
   return memory;
 }
 

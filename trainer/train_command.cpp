@@ -188,11 +188,14 @@ data::LoaderOptions Attempt::loader_options() const {
 void Attempt::begin_files() {
   files_.metrics = std::make_unique<telemetry::MetricsLog>(options_.output + "/metrics.jsonl",
                                                            resume_ ? state_.metrics_bytes : 0);
+  // What the checkpoint counts as not yet written goes from the earlier attempts' events too, as from metrics.jsonl.
+  const std::int64_t first_train = state_.step + (state_.since_line.weight > 0 ? 0 : 1),
+                     first_validation = state_.step + (state_.validation_due ? 0 : 1);
   files_.train_events =
-      std::make_unique<telemetry::EventFile>(options_.output + "/tensorboard/train", state_.step + 1);
+      std::make_unique<telemetry::EventFile>(options_.output + "/tensorboard/train", first_train);
   if (job_->validation)
     files_.validation_events =
-        std::make_unique<telemetry::EventFile>(options_.output + "/tensorboard/validation", state_.step + 1);
+        std::make_unique<telemetry::EventFile>(options_.output + "/tensorboard/validation", first_validation);
   begin_record();
 }
 

@@ -251,11 +251,9 @@ void TrainingLoop::save() {
 
 nlohmann::json TrainingLoop::checkpoint_document() const {
   const Job& job = parts_.job;
-  return {{"state", to_json(state_)},
-          {"identity", job.identity()},
-          {"total_steps", job.total_steps},
-          {"options", job.options.as_given},
-          {"model", job.model.to_json()}};
+  return {{"state", to_json(state_)},       {"identity", job.identity()},
+          {"total_steps", job.total_steps}, {"options", job.options.as_given},
+          {"model", job.model.to_json()},   {"class_names", job.model.class_names}};
 }
 
 void TrainingLoop::show(bool epoch_ended) {

@@ -49,6 +49,7 @@ Model load_from(const ModelFile& file, std::uint64_t seed, const std::optional<S
                     "give the architecture (.json) as the model and this file as --weights");
   Model model = read_architecture(*file.architecture, {file.path, file.keras_major}, data_shape);
   model.training_config = file.training_config;
+  model.class_names = file.class_names;
   if (!read_weights(model, *model.tree, file)) {
     const bool unbuilt = !model.tree->input_known;
     if (file.layout != WeightLayout::none && !unbuilt && !model.weights.empty())

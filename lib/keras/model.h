@@ -50,7 +50,8 @@ class Model {
   std::size_t output_call = 0;
   std::vector<Weight> weights;  // by layer, in the layer's order: trainable, then non-trainable
   std::optional<nlohmann::json> training_config;  // as the file has it (compile)
-  std::shared_ptr<const ModelTree> tree;          // how weight files of the same architecture are laid out
+  std::vector<std::string> class_names;   // of the text labels it was trained with, by number; else empty
+  std::shared_ptr<const ModelTree> tree;  // how weight files of the same architecture are laid out
 
   const Shape& input_shape() const { return calls[0].shape; }  // without the batch axis
   const Shape& output_shape() const { return calls[output_call].shape; }

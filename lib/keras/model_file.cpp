@@ -66,6 +66,7 @@ ModelFile open_hdf5(const std::string& path) {
     file.keras_major = keras_major_of(*file.architecture);
     if (const auto training = h5.text_attribute("", "training_config"))
       file.training_config = parse_json(*training, path + ": training_config");
+    file.class_names = h5.text_list_attribute("", kClassNamesAttribute).value_or(std::vector<std::string>());
     file.layout = WeightLayout::legacy;
     file.weights_root = "model_weights";
     if (!h5.is_group(file.weights_root))

@@ -6,6 +6,7 @@
 #include "lib/base/files.h"
 #include "lib/hdf5/hdf5_file.h"
 #include "lib/keras/model.h"
+#include "lib/keras/model_file.h"
 
 namespace stoker::keras {
 namespace {
@@ -96,6 +97,8 @@ void save_model_h5(const Model& model, const std::string& path) {
     hdf5::File file = hdf5::File::create(temporary);
     write_versions(file, "");
     file.write_text_attribute("", "model_config", model.to_json().dump());
+    if (!model.class_names.empty())
+      file.write_text_list_attribute("", kClassNamesAttribute, model.class_names);
     write_weights(file, model);
     file.close();
     sync_path(temporary);

@@ -34,7 +34,8 @@ struct Scalar {
 class EventFile {
  public:
   // Makes the folder and the file, with both first events in it already: a short run leaves no empty file.
-  // first_step is the first step that will be added, counted from 1.
+  // first_step, counted from 1: nothing before it will be added, and what earlier files have of it and of later
+  // steps no longer counts.
   EventFile(const std::string& folder, std::int64_t first_step);
 
   // One event with all scalars, by one write(2): a killed process leaves whole events. wall_time in seconds

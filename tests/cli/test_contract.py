@@ -4,14 +4,15 @@
 import functools
 import json
 import re
+import subprocess
 import tempfile
 from pathlib import Path
 
 import h5py
 import numpy
 
-from stoker_testing import (TESTS, Skip, case, checkpoint_path, checkpoints, main, metrics, metrics_without_time,
-                            run_python, save_npz, stoker, weights_hash)
+from stoker_testing import (TESTS, Skip, case, check_user_error, checkpoint_path, checkpoints, environment, main, metrics,
+                            metrics_without_time, run_python, save_npz, stoker, weights_hash)
 
 FIXTURES = TESTS / "golden" / "fixtures"
 MLP = FIXTURES / "mlp.h5"
@@ -192,8 +193,13 @@ def _(_):
 
 @case("TensorBoard reads the event files")
 def _(_):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     run, _ = finished()
+    check_events(run)
+
+
+def check_events(run):
+    """The event files have the lines of metrics.jsonl, each once."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     for phase, tags in (("train", {"loss", "accuracy", "learning_rate", "samples_per_second"}),
                         ("validation", {"loss", "accuracy"})):
         events = EventAccumulator(str(run / "tensorboard" / phase))
@@ -226,6 +232,36 @@ def _(folder):
     stoker(*train(folder / "straight"))
     assert weights_hash(folder / "run") == weights_hash(folder / "straight")
     assert metrics_without_time(folder / "run") == metrics_without_time(folder / "straight")
+    check_events(folder / "run")
+
+
+@case("inspect foretells the memory that run.json records")
+def _(folder):
+    for ranks, leaves in ((1, 1), (2, 2), (2, 5)):
+        run = folder / f"{ranks}-{leaves}"
+        stoker(*train(run, "--virtual-ranks", leaves, epochs=1), ranks=ranks)
+        foretold = json.loads(stoker("inspect", MLP, "--json", "--batch-size", BATCH, "--ranks", ranks, "--virtual-ranks",
+                                     leaves, "--optimizer", "adam", "--loss", LOSS, "--metrics", "accuracy",
+                                     "--threads", 1).stdout)["memory"]
+        assert foretold == json.loads((run / "run.json").read_text())["topology"]["memory"], (ranks, leaves)
+
+
+@case("text labels have the numbers of the training data, whatever names the file has")
+def _(folder):
+    rows = [f"{value},{value + spread / 10},{name}\n" for spread in range(8)
+            for value, name in ((-1, "apple"), (0, "berry"), (1, "cherry"))]
+    (folder / "all.csv").write_text("a,b,fruit\n" + "".join(rows))
+    (folder / "cherries.csv").write_text("a,b,fruit\n" + "".join(row for row in rows if "cherry" in row))
+    stoker("model", "mlp", "--classes", 3, "--input-shape", 2, "-o", folder / "mlp.json")
+    run = folder / "run"
+    stoker("train", "--model", folder / "mlp.json", "--train", folder / "all.csv", "--optimizer", "adam", "--epochs", 60,
+           "--learning-rate", 0.01, "--batch-size", 8, "--output", run, "--log-every", 1000)
+    for model in (run, run / "model.h5"):
+        shown = json.loads(stoker("evaluate", "--model", model, "--data", folder / "cherries.csv", "--metrics", "accuracy",
+                                  "--loss", LOSS, "--json").stdout)
+        assert shown["accuracy"] == 1, shown
+    (folder / "other.csv").write_text("a,b,fruit\n1,1,durian\n")
+    check_user_error(stoker("evaluate", "--model", run, "--data", folder / "other.csv", expect=None), "durian", "other.csv")
 
 
 @case("a config file is the same options; the command line wins")
@@ -269,14 +305,15 @@ def _(folder):
 
 @case("numbers have a point whatever the locale")
 def _(folder):
-    import locale
-    try:
-        locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")
-    except locale.Error:
-        raise Skip("the locale de_DE.UTF-8 is not installed") from None
-    finally:
-        locale.setlocale(locale.LC_ALL, "C")
-    stoker(*train(folder / "run", "--learning-rate", "0.002"), env={"LC_ALL": "de_DE.UTF-8"})
+    name = "de_DE.UTF-8"
+    made = subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", str(folder / name)], capture_output=True, text=True,
+                          check=False)
+    if made.returncode != 0:
+        raise Skip(f"localedef made no {name}: {made.stderr.strip()}")
+    env = {"LC_ALL": name, "LOCPATH": folder}
+    shown = subprocess.run(["printf", "%.1f", "0,5"], env=environment(**env), capture_output=True, text=True, check=True)
+    assert shown.stdout == "0,5", "the locale has no comma"
+    stoker(*train(folder / "run", "--learning-rate", "0.002"), env=env)
     assert metrics(folder / "run")[0]["learning_rate"] == 0.002
 
 

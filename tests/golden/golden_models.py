@@ -226,6 +226,7 @@ CASES = [
     Case("mlp", "adam", 0.01, schedule="exponential:decay_steps=5,decay_rate=0.5", name="mlp exponential"),
     Case("mlp", "sgd:momentum=0.9", 0.05, "categorical_crossentropy:label_smoothing=0.1", name="mlp label smoothing"),
     Case("mlp_sigmoid", "sgd:momentum=0.9", 0.05, "binary_crossentropy", name="mlp binary cross-entropy"),
+    Case("mlp", "sgd:momentum=0.9", 0.05, "binary_crossentropy", name="mlp binary cross-entropy behind softmax"),
     Case("mlp", "sgd:momentum=0.9", 0.05, "mean_squared_error", name="mlp mse"),
     Case("mlp", "sgd:momentum=0.9", 0.05, "mean_absolute_error", name="mlp mae"),
     Case("mlp", "sgd:momentum=0.9", 0.05, "huber:delta=0.3", name="mlp huber"),

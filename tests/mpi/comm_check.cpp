@@ -5,13 +5,15 @@
 //   small           barrier, broadcast, gathers, reductions, local ranks
 //   abort CODE      the last rank aborts while the others sit in a collective
 //   end CODE        rank r asks for code r = 0 ? 0 : CODE in the orderly end; all return the agreed one
-//   stop WHEN the last rank stops itself (SIGSTOP): `before` a collective, or `amid` a long series of them
-//    hang            the last rank sleeps for ever instead of coming to a collective
-//   factory only what the program does at its start: make_communicator() and, on a UserError, one line and
-//   code 2 overlap         counters: a slow rank shows as the straggler on the others
+//   stop WHEN       the last rank stops itself (SIGSTOP): `before` a collective, or `amid` a long series of them
+//   hang            the last rank sleeps for ever instead of coming to a collective
+//   factory         only what the program does at its start: make_communicator() and, on a UserError, one line
+//                   and code 2
+//   overlap         counters: a slow rank shows as the straggler on the others
 #include <signal.h>
 #include <unistd.h>
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -109,9 +111,9 @@ void check_sum(Communicator& communicator, int leaves, SumMode mode, std::int64_
           label + std::to_string(i) + ": " + std::to_string(got) + " for " + std::to_string(expected));
   }
   // Library sums need not be those of the tree, but all ranks must hold the same.
-  std::int64_t bits = 0;
-  for (const float value : rank.slots[0]) bits = bits * 31 + static_cast<std::int64_t>(value * 1024);
-  std::int64_t low = bits, high = bits;
+  std::uint64_t bits = 0;
+  for (const float value : rank.slots[0]) bits = bits * 31 + std::bit_cast<std::uint32_t>(value);
+  std::int64_t low = static_cast<std::int64_t>(bits), high = low;
   communicator.reduce(std::span(&low, 1), ReduceOperation::minimum);
   communicator.reduce(std::span(&high, 1), ReduceOperation::maximum);
   check(communicator, low == high, label + "ranks differ");

@@ -32,6 +32,16 @@ TEST(SaveModel, ReadsBackAsTheSameModel) {
   }
 }
 
+TEST(SaveModel, KeepsTheNamesOfTheClasses) {
+  Model model = model_from_json(shared_architecture(), "m", 3);
+  const std::string path = temporary("classes.h5");
+  save_model_h5(model, path);
+  EXPECT_EQ(load_model(path, 0).class_names, Names{});
+  model.class_names = {"a b", "", "ä"};
+  save_model_h5(model, path);
+  EXPECT_EQ(load_model(path, 0).class_names, model.class_names);
+}
+
 // What both Keras versions need, and what one of them refuses.
 TEST(SaveModel, TheCommonDialect) {
   const json functional_json = model_from_json(shared_architecture(), "m", 3).to_json();
