@@ -2,9 +2,9 @@
 //
 // MPI_Init_thread and what follows in the constructor run on the calling thread. From then on one
 // communication thread makes all MPI calls until finish(), which finalizes on the thread that initialised
-// (MPI_THREAD_SERIALIZED). It tests, never waits: while the training thread computes it naps longer and
-// longer between tests, so that a rank bound to one core keeps that core; while the training thread is
-// blocked in a collective there is nothing else to do, and it polls.
+// (MPI_THREAD_SERIALIZED). It tests, never waits: while the training thread computes it takes long
+// naps between tests, so that a rank bound to one core keeps that core; while the training thread is blocked in
+// a collective there is nothing else to do, and it polls.
 #pragma once
 
 #include <atomic>

@@ -7,6 +7,7 @@ accuracy and log lines; the peers get their batches from memory.
 """
 
 import argparse
+import gzip
 import json
 import os
 import platform
@@ -28,8 +29,8 @@ IMAGES = f"idx:{FASHION}/train-images-idx3-ubyte.gz,{FASHION}/train-labels-idx1-
 class Served:
     """A peer that stays alive between rounds and runs some steps when asked."""
 
-    def __init__(self, name, *arguments):
-        self.name = name
+    def __init__(self, name, batch, *arguments):
+        self.name, self.batch = name, batch
         self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         stderr=subprocess.DEVNULL)
         self.ready = json.loads(self.process.stdout.readline())
@@ -50,6 +51,7 @@ class Bare:
     name = "bare oneDNN"
 
     def __init__(self, batch, threads, steps):
+        self.batch = batch
         self.command = [str(BUILD / "tests" / "bench" / "bare_convnet"), str(batch), str(threads), str(steps + 20)]
 
     def round(self):
@@ -63,11 +65,10 @@ class Bare:
 class Stoker:
     """A training a round; its metric lines give the seconds of a step, ten steps at a time."""
 
-    name = "stoker"
     LINE = 10
 
-    def __init__(self, folder, model, data, batch, threads, ranks, steps):
-        self.folder, self.batch, self.rounds = folder, batch, 0
+    def __init__(self, folder, model, data, batch, threads, ranks, steps, name="stoker"):
+        self.name, self.folder, self.batch, self.rounds = name, folder, batch, 0
         launcher = ["mpirun", "--oversubscribe", "-n", str(ranks)] if ranks else []
         self.command = [*launcher, STOKER, "train", "--model", str(model), "--train", data, "--optimizer",
                         "sgd:momentum=0.9", "--learning-rate", "0.01", "--loss", "sparse_categorical_crossentropy",
@@ -83,11 +84,16 @@ class Stoker:
         self.reports.append(json.loads((output / "report.json").read_text()))
         return [self.batch / line["samples_per_second"] for line in lines[2:] if line["phase"] == "train"]
 
+    def compute_seconds(self):
+        """Of a step: forward, backward and optimizer, the median over the rounds."""
+        return statistics.median(sum(report["breakdown"][part] for part in ("forward", "backward", "optimizer")) /
+                                 report["steps"] for report in self.reports)
+
     def close(self):
         pass
 
 
-def compare(title, batch, contestants, rounds):
+def compare(title, contestants, rounds):
     """Runs the contestants in turns; returns {name: figures} and prints a table."""
     seconds = {one.name: [] for one in contestants}
     for _ in range(rounds):
@@ -97,7 +103,8 @@ def compare(title, batch, contestants, rounds):
         one.close()
     print(f"\n{title}")
     result = {}
-    for name, values in seconds.items():
+    for one in contestants:
+        name, batch, values = one.name, one.batch, seconds[one.name]
         result[name] = {"images_per_second": batch / statistics.median(values), "best": batch / min(values),
                         "measurements": len(values)}
         print(f"  {name:24}{result[name]['images_per_second']:10.0f} [{result[name]['best']:.0f}] images/s", flush=True)
@@ -114,20 +121,27 @@ def add_ratios(result):
 
 
 def start_up(model, data, folder):
-    """Seconds from exec to the end of one step, and peak memory, of one process with two threads."""
+    """Seconds from exec to the line of the first step, and peak memory, of one process with two threads."""
     command = [STOKER, "train", "--model", str(model), "--train", data, "--loss", "sparse_categorical_crossentropy",
-               "--optimizer", "sgd:momentum=0.9", "--batch-size", "64", "--threads", "2", "--steps", "1"]
+               "--optimizer", "sgd:momentum=0.9", "--batch-size", "64", "--threads", "2", "--log-every", "1", "--steps", "1"]
     times = []
     for index in range(5):
-        start = time.monotonic()
-        subprocess.run([*command, "--output", str(folder / f"start{index}")], capture_output=True, check=True)
-        times.append(time.monotonic() - start)
+        output, start = folder / f"start{index}", time.time()
+        subprocess.run([*command, "--output", str(output)], capture_output=True, check=True)
+        times.append(json.loads((output / "metrics.jsonl").read_text())["time"] - start)
     long_run = [*command[:-1], "200", "--output", str(folder / "memory")]
     code = ("import resource, subprocess, sys\n"
             "subprocess.run(sys.argv[1:], capture_output=True, check=True)\n"
             "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)")
     peak = subprocess.run([sys.executable, "-c", code, *long_run], capture_output=True, text=True, check=True).stdout
-    return {"whole_run_of_one_step_seconds": min(times), "peak_mb": float(peak)}
+    return {"ready": statistics.median(times), "peak_mb": float(peak)}
+
+
+def unpacked(folder):
+    """The training images without compression; returns their DATA argument."""
+    for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"):
+        (folder / name).write_bytes(gzip.decompress(Path(FASHION, name + ".gz").read_bytes()))
+    return f"idx:{folder}/train-images-idx3-ubyte,{folder}/train-labels-idx1-ubyte?scale=1/255"
 
 
 def resnet_data(folder):
@@ -146,7 +160,7 @@ def built_in(name, folder, *more):
 
 
 def python_peer(file, name, model, batch, threads, ranks, steps):
-    return Served(name, sys.executable, str(BENCH / file), model, str(batch), str(threads), str(ranks), str(steps))
+    return Served(name, batch // ranks * ranks, sys.executable, str(BENCH / file), model, str(batch), str(threads), str(ranks), str(steps))
 
 
 def measure_convnet(folder, steps, rounds):
@@ -154,20 +168,21 @@ def measure_convnet(folder, steps, rounds):
     model = built_in("convnet", folder, "--classes", "10", "--input-shape", "28x28x1")
     torch_peer = python_peer("peer_torch.py", "PyTorch", "convnet", batch, 2, 1, steps)
     keras_peer = python_peer("peer_keras.py", "Keras/TensorFlow", "convnet", batch, 2, 1, steps)
-    result = {"start": {"stoker": start_up(model, data, folder), "PyTorch": torch_peer.ready,
-                        "Keras/TensorFlow": keras_peer.ready}}
+    result = {"start": {"stoker": start_up(model, unpacked(folder), folder / "plain"),
+                        "stoker, input .gz": start_up(model, data, folder / "gz"),
+                        "PyTorch": torch_peer.ready, "Keras/TensorFlow": keras_peer.ready}}
     for name, figures in result["start"].items():
-        seconds = figures.get("ready", figures.get("whole_run_of_one_step_seconds"))
-        print(f"  {name:24}{seconds:10.2f} s to the first step, {figures['peak_mb']:.0f} MB at most", flush=True)
+        print(f"  {name:24}{figures['ready']:10.2f} s to the first step, {figures['peak_mb']:.0f} MB at most", flush=True)
     result["one process, 2 threads"] = add_ratios(compare(
-        "convnet, batch 64, one process of 2 threads", batch,
+        "convnet, batch 64, one process of 2 threads",
         [Stoker(folder, model, data, batch, 2, 0, steps), torch_peer, keras_peer, Bare(batch, 2, steps)], rounds))
     two = Stoker(folder, model, data, batch, 1, 2, steps)
+    one = Stoker(folder, model, data, batch // 2, 1, 0, steps, "stoker, 1 rank, batch 32")
     result["2 ranks of 1 thread"] = add_ratios(compare(
-        "convnet, batch 64, 2 ranks of 1 thread", batch,
-        [two, python_peer("peer_torch.py", "PyTorch DDP (gloo)", "convnet", batch, 1, 2, steps)], rounds))
-    one = Stoker(folder, model, data, batch // 2, 1, 0, steps)
-    compare("convnet, batch 32, one process of 1 thread", batch // 2, [one], rounds)
+        "convnet, batch 64, 2 ranks of 1 thread",
+        [two, one, python_peer("peer_torch.py", "PyTorch DDP (gloo)", "convnet", batch, 1, 2, steps)], rounds))
+    result["compute of 2 ranks / 1 rank"] = two.compute_seconds() / one.compute_seconds()
+    print(f"  seconds of computing a step, 2 ranks / 1 rank of half the batch {result['compute of 2 ranks / 1 rank']:.3f}")
     result["reports"] = {"2 ranks of 1 thread": two.reports, "1 rank of 1 thread, half the batch": one.reports}
     return result
 
@@ -176,7 +191,7 @@ def measure_resnet(folder, steps, rounds):
     batch = 16
     model = built_in("resnet50", folder, "--classes", "1000", "--input-shape", "224x224x3")
     return add_ratios(compare(
-        "ResNet-50, 224×224×3, batch 16, one process of 2 threads", batch,
+        "ResNet-50, 224×224×3, batch 16, one process of 2 threads",
         [Stoker(folder, model, resnet_data(folder), batch, 2, 0, steps),
          python_peer("peer_torch.py", "PyTorch", "resnet50", batch, 2, 1, steps)], rounds))
 

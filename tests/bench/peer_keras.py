@@ -33,7 +33,8 @@ def main():
     model.compile(optimizer=keras.optimizers.SGD(0.01, momentum=0.9), loss="sparse_categorical_crossentropy")
     images = numpy.random.rand(4 * batch, *model.input_shape[1:]).astype("float32")
     labels = numpy.random.randint(0, model.output_shape[-1], 4 * batch)
-    step = model.make_train_function()
+    model.make_train_function()
+    step = model.train_function
     batches = [(tf.constant(images[i:i + batch]), tf.constant(labels[i:i + batch])) for i in range(0, 4 * batch, batch)]
 
     def timed(index):
