@@ -9,6 +9,7 @@
 #include "config.h"
 #include "lib/base/error.h"
 #include "lib/base/log.h"
+#include "lib/base/subnormals.h"
 #include "lib/comm/launch.h"
 #include "trainer/command.h"
 
@@ -82,6 +83,7 @@ int main_of_stoker(const std::vector<std::string>& arguments) {
 }  // namespace stoker::trainer
 
 int main(int argc, char** argv) {
+  stoker::flush_subnormals_to_zero();
   std::signal(SIGPIPE, SIG_IGN);
   return stoker::trainer::main_of_stoker({argv + 1, argv + argc});
 }
