@@ -5,6 +5,7 @@ one of the command line's words, and prints TAP. A case fails by raising (assert
 is skipped by raising Skip("why"). The program under test is $STOKER, else trainer/stoker of an in-tree build.
 """
 
+import atexit
 import contextlib
 import json
 import os
@@ -64,6 +65,13 @@ def main():
                 print(f"not ok {number} - {name}")
                 print("".join(f"# {line}\n" for line in traceback.format_exc().splitlines()), end="", flush=True)
     sys.exit(1 if failed else 0)
+
+
+def session_folder():
+    """A new folder that exists until the script ends, for what several cases share."""
+    folder = Path(tempfile.mkdtemp(prefix="stoker-test-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def environment(**more):

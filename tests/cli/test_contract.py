@@ -5,14 +5,13 @@ import functools
 import json
 import re
 import subprocess
-import tempfile
-from pathlib import Path
 
 import h5py
 import numpy
 
 from stoker_testing import (TESTS, Skip, case, check_user_error, checkpoint_path, checkpoints, environment, main, metrics,
-                            metrics_without_time, run_python, save_npz, stoker, weights_hash)
+                            metrics_without_time, run_python, save_npz, session_folder, stoker,
+                            weights_hash)
 
 FIXTURES = TESTS / "golden" / "fixtures"
 MLP = FIXTURES / "mlp.h5"
@@ -24,7 +23,7 @@ SAMPLES, BATCH, EPOCHS = 100, 16, 3  # 7 steps an epoch, the last of 4 samples
 def data():
     from sklearn.datasets import load_digits
     bunch = load_digits()
-    folder = Path(tempfile.mkdtemp(prefix="stoker-contract-"))
+    folder = session_folder()
     return save_npz(folder / "digits.npz", (bunch.images[:SAMPLES, ..., None] / 16).astype("float32"),
                     bunch.target[:SAMPLES].astype("int32"))
 
@@ -38,7 +37,7 @@ def train(output, *more, epochs=EPOCHS, log_every=3):
 @functools.cache
 def finished():
     """The directory of a finished run on two ranks, and what its terminal showed."""
-    folder = Path(tempfile.mkdtemp(prefix="stoker-contract-"))
+    folder = session_folder()
     done = stoker(*train(folder / "run"), ranks=2)
     return folder / "run", done
 

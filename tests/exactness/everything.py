@@ -3,12 +3,11 @@ smaller than the virtual ranks, every step logged.
 """
 
 import functools
-import tempfile
-from pathlib import Path
+import time
 
 from sklearn.datasets import load_digits
 
-from stoker_testing import TESTS, metrics_without_time, save_npz, stoker, weights_hash
+from stoker_testing import TESTS, metrics_without_time, save_npz, session_folder, stoker, weights_hash
 
 FIXTURES = TESTS / "golden" / "fixtures"
 SAMPLES, BATCH = 197, 64  # batches of 64, 64, 64, 5
@@ -17,7 +16,7 @@ SAMPLES, BATCH = 197, 64  # batches of 64, 64, 64, 5
 @functools.cache
 def data():
     """The DATA argument of an .npz of SAMPLES digits, made once."""
-    folder = Path(tempfile.mkdtemp(prefix="stoker-exactness-"))
+    folder = session_folder()
     bunch = load_digits()
     return save_npz(folder / "digits.npz", bunch.images[:SAMPLES, ..., None].astype("float32"),
                     bunch.target[:SAMPLES].astype("int32"))
@@ -35,7 +34,7 @@ def options(run_directory, virtual_ranks, steps, *more):
 @functools.cache
 def reference(virtual_ranks, steps):
     """(hash, metrics.jsonl without times) of the run that nothing disturbed, on one rank."""
-    folder = Path(tempfile.mkdtemp(prefix="stoker-exactness-"))
+    folder = session_folder()
     stoker(*options(folder / "run", virtual_ranks, steps))
     return weights_hash(folder / "run"), metrics_without_time(folder / "run")
 
@@ -49,3 +48,20 @@ def check_same(run_directory, virtual_ranks, steps):
     assert found == wanted_metrics, \
         f"metrics.jsonl has {len(found.splitlines())} lines, not {len(wanted_metrics.splitlines())}"
     assert weights_hash(run_directory) == wanted_hash, "the losses are the same, the weights are not"
+
+
+def lines_of(directory):
+    """Steps that have been logged, hence done: the moment of a stop is chosen by them, whatever the machine's speed."""
+    try:
+        return (directory / "metrics.jsonl").read_bytes().count(b"\n")
+    except FileNotFoundError:
+        return 0
+
+
+def wait_for_steps(run, directory, steps):
+    """Until the run has begun its work and logged so many more lines than it found."""
+    while run.process.poll() is None and "step" not in run.text():
+        time.sleep(0.002)
+    wanted = lines_of(directory) + steps
+    while run.process.poll() is None and lines_of(directory) < wanted:
+        time.sleep(0.002)

@@ -8,9 +8,8 @@ trainer has started its work may end it otherwise, and one that comes late finds
 import os
 import random
 import signal
-import time
 
-from everything import check_same, options
+from everything import check_same, options, wait_for_steps
 from stoker_testing import EXIT_DONE, EXIT_STOPPED, Launched, add_case, main
 
 STEPS, VIRTUAL_RANKS, STOPS = 300, 8, 4
@@ -23,23 +22,6 @@ def stop(run, how):
         return
     for pid in run.rank_pids():
         os.kill(pid, signal.SIGTERM)
-
-
-def lines_of(directory):
-    """Steps that have been logged, hence done: the moment of a stop is chosen by them, whatever the machine's speed."""
-    try:
-        return (directory / "metrics.jsonl").read_bytes().count(b"\n")
-    except FileNotFoundError:
-        return 0
-
-
-def wait_for_steps(run, directory, steps):
-    """Until the run has begun its work and logged so many more lines than it found."""
-    while run.process.poll() is None and "step" not in run.text():
-        time.sleep(0.002)
-    wanted = lines_of(directory) + steps
-    while run.process.poll() is None and lines_of(directory) < wanted:
-        time.sleep(0.002)
 
 
 def check_stops(how, folder):

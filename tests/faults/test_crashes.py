@@ -16,12 +16,21 @@ import time
 from stoker_testing import EXIT_DONE, TESTS, Launched, add_case, is_running, main
 
 sys.path.insert(0, str(TESTS / "exactness"))
-from everything import check_same, options  # noqa: E402  (from the folder beside this one)
+from everything import check_same, options, wait_for_steps  # noqa: E402  (from the folder beside this one)
 
-STEPS, VIRTUAL_RANKS = 200, 4
+STEPS, VIRTUAL_RANKS, CRASHES_OF_A_RUN = 200, 4, 3
 CRASHES = int(os.environ.get("STOKER_FAULTS", 3 if os.environ.get("CI") == "true" else 20))
 SEED = int(os.environ.get("STOKER_SEED", random.randrange(1 << 30)))
 DEADLINE, STALL_TIMEOUT = 10, 5
+
+
+def wait_for_a_moment(run, directory, chance):
+    """A moment of the start or, more often, one between two steps or in one."""
+    if chance.random() < 0.25:
+        time.sleep(chance.uniform(0, 0.6))
+        return
+    wait_for_steps(run, directory, chance.randrange(STEPS // CRASHES_OF_A_RUN))
+    time.sleep(chance.uniform(0, 0.005))
 
 
 def disturb(run, kind, chance):
@@ -53,14 +62,17 @@ def check_end(run, kind, pids):
 def check_crash(kind, number, folder):
     chance = random.Random(f"{SEED} {kind} {number}")
     directory = folder / "run"
-    for attempt in range(4):
+    crashes = 0
+    for attempt in range(CRASHES_OF_A_RUN + 1):
         train = options(directory, VIRTUAL_RANKS, STEPS, "--checkpoint-every", "17steps", "--timeout",
                         STALL_TIMEOUT)
         run = Launched(train, chance.choice([2, 3, 4]), folder)
-        time.sleep(chance.uniform(0, 3.0))
         pids = []
-        if attempt < 3 and run.process.poll() is None:
-            pids = disturb(run, kind, chance)
+        if attempt < CRASHES_OF_A_RUN:
+            wait_for_a_moment(run, directory, chance)
+            if run.process.poll() is None:
+                pids = disturb(run, kind, chance)
+                crashes += 1
         try:
             code = check_end(run, kind, pids) if pids else run.wait(300)
         finally:
@@ -69,6 +81,7 @@ def check_crash(kind, number, folder):
                     os.kill(pid, signal.SIGKILL)
         if code == EXIT_DONE and run.process.poll() is not None and not pids:
             break
+    assert crashes >= 1, "the run was over before any crash"
     check_same(directory, VIRTUAL_RANKS, STEPS)
 
 

@@ -11,14 +11,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 import h5py
 import numpy
 
 from golden_models import BATCH, CASES, FILE_KINDS, STEPS, one_hot_targets
-from stoker_testing import TESTS, add_case, checkpoint_path, main, metrics, stoker
+from stoker_testing import TESTS, add_case, checkpoint_path, main, metrics, session_folder, stoker
 
 GOLDEN = TESTS / "golden"
 FIXTURES = GOLDEN / "fixtures"
@@ -30,7 +28,7 @@ def expected(case):
     """What Keras computed for a case: all cases are computed at the first call."""
     global expected_folder
     if expected_folder is None:
-        expected_folder = Path(tempfile.mkdtemp(prefix="stoker-golden-"))
+        expected_folder = session_folder()
         subprocess.run([sys.executable, str(GOLDEN / "make_golden.py"), "expect", str(expected_folder), *sys.argv[1:]],
                        check=True, stdout=subprocess.DEVNULL, env=dict(os.environ, PYTHONWARNINGS="ignore"))
     return numpy.load(expected_folder / case.file_name)
