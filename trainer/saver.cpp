@@ -7,7 +7,9 @@ namespace stoker::trainer {
 using checkpoint::SaveState;
 
 Saver::Saver(comm::Communicator& communicator, checkpoint::WriterOptions options)
-    : communicator_(communicator), writer_(std::move(options)) {}
+    : communicator_(communicator),
+      last_step_(options.resumed_from.value_or(-1)),
+      writer_(std::move(options)) {}
 
 void Saver::vote(Votes& votes) const {
   if (!open_) return;

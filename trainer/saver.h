@@ -28,7 +28,7 @@ class Saver {
   // did not.
   std::string finish();
 
-  // The step of the last save that was begun, −1 for none.
+  // The step of the last save that was begun, or of the checkpoint that the run was resumed from; −1 for none.
   std::int64_t last_step() const { return last_step_; }
   void mark_best(std::int64_t step) { writer_.mark_best(step); }
   double last_save_seconds() const { return writer_.last_save_seconds(); }
@@ -39,11 +39,11 @@ class Saver {
   void report_commit();
 
   comm::Communicator& communicator_;
+  std::int64_t last_step_;
   checkpoint::Writer writer_;
   bool open_ = false;        // shards are being written; neither committed nor given up
   bool committing_ = false;  // rank 0: the manifest is being written, to be looked at
   std::string failure_;      // of the last save, on the rank that met it
-  std::int64_t last_step_ = -1;
 };
 
 }  // namespace stoker::trainer

@@ -37,7 +37,7 @@ class Attempt {
  private:
   void open_output();
   void resolve();
-  bool is_finished() const { return resume_ && resume_->state.step >= job_->total_steps; }
+  bool is_finished();
   int end_as_finished();
   void build();
   void build_evaluator();
@@ -112,6 +112,18 @@ void Attempt::resolve() {
   if (!resume_) return;
   check_identity(*job_, saved, options_.output);
   state_ = resume_->state;
+  state_.validation_due = state_.validation_due && job_->validation;
+}
+
+// All steps are done, and what comes after the last: its validation, and the line that is written after its checkpoint.
+bool Attempt::is_finished() {
+  if (!resume_ || state_.step < job_->total_steps || state_.validation_due) return false;
+  if (state_.since_line.weight == 0) return true;
+  std::int64_t has_last_line =
+      is_root_ && telemetry::has_lines_after(options_.output + "/metrics.jsonl", state_.metrics_bytes) ? 1
+                                                                                                       : 0;
+  communicator_.broadcast(&has_last_line, sizeof has_last_line, 0);
+  return has_last_line != 0;
 }
 
 int Attempt::end_as_finished() {
@@ -188,6 +200,9 @@ data::LoaderOptions Attempt::loader_options() const {
 void Attempt::begin_files() {
   files_.metrics = std::make_unique<telemetry::MetricsLog>(options_.output + "/metrics.jsonl",
                                                            resume_ ? state_.metrics_bytes : 0);
+  if (files_.metrics->missing_bytes() > 0)
+    say_warning(options_.output +
+                "/metrics.jsonl has lost lines that it had at the checkpoint: they stay lost");
   // What the checkpoint counts as not yet written goes from the earlier attempts' events too, as from metrics.jsonl.
   const std::int64_t first_train = state_.step + (state_.since_line.weight > 0 ? 0 : 1),
                      first_validation = state_.step + (state_.validation_due ? 0 : 1);

@@ -41,11 +41,12 @@ TrainingLoop::TrainingLoop(const LoopParts& parts, LoopState state, data::Loader
 }
 
 int TrainingLoop::run() {
+  const std::int64_t first_validation = state_.validation_due ? state_.step : -1;
   bool going_on = !state_.validation_due || validate();
   while (going_on && state_.step < parts_.job.total_steps) going_on = step();
   const bool done = going_on;
   const StepClock::Scope in(parts_.clock, Phase::checkpoint_stall);
-  if (parts_.saver.last_step() != state_.step) save();
+  if (parts_.saver.last_step() != state_.step || state_.step == first_validation) save();
   // A line of the steps since the last one. It comes after the checkpoint: a longer run that goes on from that one has no line
   // here, as one that was never interrupted.
   if (done && state_.since_line.weight > 0) write_train_line();
@@ -77,7 +78,8 @@ bool TrainingLoop::step() {
   show(epoch_ended);
   if (epoch_ended) state_.of_epoch.clear();
   state_.validation_due = epoch_ended && parts_.evaluator != nullptr;
-  if (stop || (state_.validation_due && !validate())) return false;
+  const bool all_done = state_.step >= parts_.job.total_steps && !state_.validation_due;
+  if ((stop && !all_done) || (state_.validation_due && !validate())) return false;
   maybe_save(epoch_ended, save_asked);
   return true;
 }

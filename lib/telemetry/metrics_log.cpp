@@ -41,6 +41,10 @@ double unix_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+bool has_lines_after(const std::string& path, std::uint64_t bytes) {
+  return path_exists(path) && whole_lines(path, UINT64_MAX) > bytes;
+}
+
 MetricsLog::MetricsLog(const std::string& path, std::uint64_t keep_bytes) : file_(path) {
   if (file_.length() < keep_bytes) missing_bytes_ = keep_bytes - file_.length();
   if (missing_bytes_ > 0)

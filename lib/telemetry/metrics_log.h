@@ -37,6 +37,9 @@ std::string to_json(const MetricsLine& line);  // no line break
 // Seconds since 1970, for MetricsLine::time.
 double unix_seconds();
 
+// The file has whole lines behind its first `bytes`. False for a file that is missing or shorter.
+bool has_lines_after(const std::string& path, std::uint64_t bytes);
+
 // Only rank 0 has one. Not thread-safe. Failing calls throw SystemError; a line of which only a part could be
 // written (a full disk) is taken back first, so the caller may warn and go on.
 class MetricsLog {

@@ -5,6 +5,7 @@ import functools
 import json
 import re
 import subprocess
+import time
 
 import h5py
 import numpy
@@ -196,15 +197,15 @@ def _(_):
     check_events(run)
 
 
-def check_events(run):
+def check_events(run, phases=("train", "validation")):
     """The event files have the lines of metrics.jsonl, each once."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-    for phase, tags in (("train", {"loss", "accuracy", "learning_rate", "samples_per_second"}),
-                        ("validation", {"loss", "accuracy"})):
+    tags_of = {"train": {"loss", "accuracy", "learning_rate", "samples_per_second"}, "validation": {"loss", "accuracy"}}
+    for phase in phases:
         events = EventAccumulator(str(run / "tensorboard" / phase))
         events.Reload()
         found = {tag.rpartition("/")[2] for tag in events.Tags()["scalars"]}
-        assert {tag.removeprefix("epoch_") for tag in found} >= tags, found
+        assert {tag.removeprefix("epoch_") for tag in found} >= tags_of[phase], found
         loss = next(tag for tag in events.Tags()["scalars"] if tag.endswith("loss"))
         wanted = [(line["step"], line["loss"]) for line in metrics(run, phase)]
         shown = [(event.step, event.value) for event in events.Scalars(loss)]
@@ -232,6 +233,40 @@ def _(folder):
     assert weights_hash(folder / "run") == weights_hash(folder / "straight")
     assert metrics_without_time(folder / "run") == metrics_without_time(folder / "straight")
     check_events(folder / "run")
+
+
+def without_validation(arguments):
+    at = arguments.index("--validation")
+    return arguments[:at] + arguments[at + 2:]
+
+
+@case("stopped after every single step, the last too: nothing is missing in the end")
+def _(folder):
+    for name, change in (("with", list), ("without", without_validation)):
+        straight, run = folder / f"{name}-straight", folder / f"{name}-stopped"
+        stoker(*change(train(straight, epochs=1)))
+        for _ in range(20):
+            done = stoker(*change(train(run, epochs=1)), env={"STOKER_DEADLINE": int(time.time())}, expect=None)
+            if done.returncode == 0:
+                break
+            assert done.returncode == 75, done.stderr
+        assert metrics_without_time(run) == metrics_without_time(straight), name
+        assert weights_hash(run) == weights_hash(straight) == weights_hash(run / "model.h5"), name
+        check_events(run, ("train", "validation") if name == "with" else ("train",))
+
+
+@case("killed between the last checkpoint and the last line: the next run writes it")
+def _(folder):
+    run = folder / "run"
+    arguments = without_validation(train(run, epochs=1))
+    stoker(*arguments)
+    wanted, lines = metrics_without_time(run), (run / "metrics.jsonl").read_text().splitlines(keepends=True)
+    for left in (lines[:-1], [*lines[:-1], lines[-1][:20]]):
+        (run / "metrics.jsonl").write_text("".join(left))
+        (run / "model.h5").unlink()
+        stoker(*arguments)
+        assert metrics_without_time(run) == wanted and weights_hash(run / "model.h5") == weights_hash(run)
+        assert checkpoints(run) == [7]
 
 
 @case("inspect foretells the memory that run.json records")

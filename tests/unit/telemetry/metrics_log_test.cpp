@@ -89,6 +89,17 @@ TEST(MetricsLog, AFileShorterThanTheCheckpointSaysIsCutAfterItsLastWholeLine) {
   EXPECT_EQ(absent.missing_bytes(), 7u);
 }
 
+TEST(MetricsLog, LinesBehindALength) {
+  const TestFolder folder;
+  const std::string path = folder / "metrics.jsonl";
+  EXPECT_FALSE(has_lines_after(path, 0));
+  write_text(path, "{}\n{}\n{");
+  EXPECT_TRUE(has_lines_after(path, 0));
+  EXPECT_TRUE(has_lines_after(path, 3));
+  EXPECT_FALSE(has_lines_after(path, 6));
+  EXPECT_FALSE(has_lines_after(path, 100));
+}
+
 TEST(MetricsLog, AFreshRunEmptiesTheFile) {
   const TestFolder folder;
   write_text(folder / "metrics.jsonl", "old\n");
