@@ -1,6 +1,7 @@
 // What the passes fuse and what they must leave; that they change no result.
 #include <gtest/gtest.h>
 
+#include "lib/graph/op_table.h"
 #include "tests/unit/graph/graph_test_support.h"
 
 namespace stoker::graph::testing {
@@ -18,6 +19,20 @@ Graph after(const Graph& graph, Pass pass) {
   pass(passed);
   expect_same_results(graph, passed, random_arguments(graph));
   return passed;
+}
+
+// Moves a value out of the arena, into the tail.
+void keep(Graph& graph, ValueId id) {
+  Value& value = graph.values[static_cast<std::size_t>(id)];
+  value.role = Role::statistic;
+  value.index = graph.statistics_size;
+  graph.statistics.push_back({"kept", graph.statistics_size, value.shape.elements()});
+  graph.statistics_size += value.shape.elements();
+}
+
+// Gives a value one more reader, at the end of the graph.
+void keep_copy(Graph& graph, ValueId id) {
+  keep(graph, append_op(graph, {OpKind::scale, ScaleAttributes{1}, {id}, "copy"})[0]);
 }
 
 const std::vector<Shape> kConvolution{{2, 5, 5, 2}, {2, 2, 2, 3}, {3}};
@@ -87,13 +102,25 @@ TEST(FuseActivations, NotWhereOthersReadTheInput) {
   EXPECT_EQ(count_ops(graph, OpKind::activation), 1u);
 }
 
-TEST(FuseActivations, NotIntoABoundOutput) {
+TEST(FuseActivations, NotIntoThePrediction) {
+  for (const bool bound : {false, true}) {
+    GraphBuilder b(2);
+    const ValueId y =
+        b.add(OpKind::matmul, MatMulAttributes{}, {b.input({3}), b.parameter(0, {3, 3}, "w")}, "dense");
+    b.set_output(y, bound);
+    b.add_statistic(relu(b, y), 1, "positive part");
+    EXPECT_EQ(count_ops(after(b.finish(), fuse_activations), OpKind::activation), 1u);
+  }
+}
+
+TEST(FuseActivations, NotIntoAStatistic) {
   GraphBuilder b(2);
   const ValueId y =
       b.add(OpKind::matmul, MatMulAttributes{}, {b.input({3}), b.parameter(0, {3, 3}, "w")}, "dense");
-  b.set_output(y, true);
-  b.add_statistic(relu(b, y), 1, "positive part");
-  EXPECT_EQ(count_ops(after(b.finish(), run_passes), OpKind::activation), 1u);
+  b.set_output(relu(b, y), true);
+  Graph graph = b.finish();
+  keep(graph, y);
+  EXPECT_EQ(count_ops(after(graph, fuse_activations), OpKind::activation), 1u);
 }
 
 TEST(FuseActivations, BatchNormTakesItsReluBothWays) {
@@ -111,6 +138,29 @@ TEST(FuseActivations, BatchNormTakesItsReluBothWays) {
     ASSERT_EQ(gradient.inputs.size(), 6u);
     EXPECT_EQ(gradient.inputs[5], find_op(graph, OpKind::batch_norm).outputs[0]);
   }
+}
+
+// batch_norm and a ReLU with a maximum, and their gradients.
+Graph batch_norm_and_relu() {
+  return training_graph({{2, 3, 3, 2}, {2}, {2}}, [](GraphBuilder& b, const std::vector<ValueId>& p) {
+    return activate(b, b.add(OpKind::batch_norm, BatchNormAttributes{}, p, "bn"),
+                    {.kind = ActivationKind::relu, .max_value = 0.8f});
+  });
+}
+
+TEST(FuseActivations, TheGradientOfAReluWithAnotherMaximumStays) {
+  Graph graph = batch_norm_and_relu();
+  for (Op& op : graph.ops)
+    if (op.kind == OpKind::activation_grad) std::get<ActivationAttributes>(op.attributes).max_value = 0.3f;
+  const Graph passed = after(graph, fuse_activations);
+  EXPECT_EQ(count_ops(passed, OpKind::activation), 0u);
+  EXPECT_EQ(count_ops(passed, OpKind::activation_grad), 1u);
+}
+
+TEST(FuseActivations, TheGradientOfAReluThatOthersReadStays) {
+  Graph graph = batch_norm_and_relu();
+  keep_copy(graph, find_op(graph, OpKind::activation_grad).outputs[0]);
+  EXPECT_EQ(count_ops(after(graph, fuse_activations), OpKind::activation_grad), 1u);
 }
 
 TEST(FuseActivations, OtherActivationsOfBatchNormKeepTheirGradient) {
@@ -162,6 +212,26 @@ TEST(FusePoolGradients, OnlyForAPlainReluThatThePoolAloneReads) {
   EXPECT_TRUE(unfused(convolution_and_pool({.kind = ActivationKind::relu, .alpha = 0.1f}, true, false)));
   EXPECT_TRUE(unfused(convolution_and_pool({.kind = ActivationKind::relu, .max_value = 0.3f}, true, false)));
   EXPECT_TRUE(unfused(convolution_and_pool({.kind = ActivationKind::tanh}, true, false)));
+}
+
+TEST(FusePoolGradients, NotWhereThePoolReadsAnotherValue) {
+  const Graph graph =
+      after(training_graph(kConvolution,
+                           [](GraphBuilder& b, const std::vector<ValueId>& p) {
+                             ValueId y = b.add(OpKind::conv2d, Conv2DAttributes{}, p, "conv");
+                             const ValueId shift = b.constant({0.2f, 0.1f, 0.3f}, "shift");
+                             y = b.add(OpKind::binary, BinaryAttributes{}, {relu(b, y), shift}, "add");
+                             return b.add(OpKind::pool2d, Pool2DAttributes{}, {y}, "pool");
+                           }),
+            fuse_pool_gradients);
+  EXPECT_EQ(count_ops(graph, OpKind::activation_grad), 1u);
+}
+
+TEST(FusePoolGradients, NotWhereOthersReadThePoolsGradient) {
+  const ActivationAttributes plain{.kind = ActivationKind::relu};
+  Graph graph = training_graph(kConvolution, convolution_and_pool(plain, true, false));
+  keep_copy(graph, find_op(graph, OpKind::pool2d_grad).outputs[0]);
+  EXPECT_EQ(count_ops(after(graph, fuse_pool_gradients), OpKind::activation_grad), 1u);
 }
 
 Body padded_convolutions(const Padding2D& padding, std::size_t convolutions) {

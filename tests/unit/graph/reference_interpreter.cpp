@@ -100,7 +100,12 @@ void run_op(const Graph& graph, const Op& op, const Arguments& arguments, std::v
 Result run(const Graph& graph, const Arguments& arguments) {
   Result result;
   for (const Value& value : graph.values) result.values.push_back(source(graph, value, arguments));
-  for (const Op& op : graph.ops) run_op(graph, op, arguments, result.values);
+  for (const Op& op : graph.ops) {
+    for (const ValueId id : op.inputs)
+      if (id != kNoValue && result.values[static_cast<std::size_t>(id)].empty())
+        throw std::logic_error("'" + op.name + "' reads a value that nothing produced");
+    run_op(graph, op, arguments, result.values);
+  }
   collect(graph, result);
   return result;
 }

@@ -27,7 +27,8 @@ struct Result {
   double statistic(const Graph& graph, const std::string& name, std::int64_t element = 0) const;
 };
 
-// Runs the ops in their order. Throws std::logic_error where an argument does not fit the graph.
+// Runs the ops in their order. Throws std::logic_error where an argument does not fit the graph, or an op
+// reads what none before it produced.
 Result run(const Graph& graph, const Arguments& arguments);
 
 // Runs one op: reads `values` of its inputs, writes those of its outputs. `values` is indexed by ValueId.
