@@ -10,90 +10,19 @@
 // ("model_weights/dense").
 #pragma once
 
-#include <hdf5.h>
-
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "lib/base/handle.h"
+#include "lib/hdf5/hdf5_dataset.h"
+#include "lib/hdf5/hdf5_library.h"
 #include "lib/tensor/shape.h"
 
 namespace stoker::hdf5 {
 
-using FileHandle = Handle<hid_t, H5Fclose, -1>;
-using GroupHandle = Handle<hid_t, H5Gclose, -1>;
-using DatasetHandle = Handle<hid_t, H5Dclose, -1>;
-using SpaceHandle = Handle<hid_t, H5Sclose, -1>;
-using TypeHandle = Handle<hid_t, H5Tclose, -1>;
-using AttributeHandle = Handle<hid_t, H5Aclose, -1>;
-using ObjectHandle = Handle<hid_t, H5Oclose, -1>;
-using PropertyHandle = Handle<hid_t, H5Pclose, -1>;
-
-// Switches HDF5's printing off for this thread, and its handler at the exit of the process: what is to be on disk is closed
-// by hand.
-void quiet_hdf5();
-
-// "1.10.8"
-std::string library_version();
-
 // True when the first bytes are HDF5's signature at offset 0.
 bool looks_like_hdf5(const std::string& file);
-
-// What a dataset or attribute holds, in our terms.
-enum class Kind : std::uint8_t { integer, unsigned_integer, floating, boolean, text, other };
-
-struct DatasetInfo {
-  Shape shape;
-  Kind kind = Kind::other;
-  std::size_t element_bytes = 0;
-  bool chunked = false;
-  std::vector<std::int64_t> chunk;  // when chunked
-  bool filtered = false;            // compressed or checksummed
-};
-
-class Dataset {
- public:
-  Dataset(std::string file, std::string path, DatasetHandle handle);
-  const DatasetInfo& info() const { return info_; }
-  const std::string& path() const { return path_; }
-  std::string where() const;  // "FILE: /path", for messages
-  hid_t id() const { return handle_.get(); }
-
-  // The whole dataset, converted to the memory type (e.g. H5T_NATIVE_FLOAT); `out` holds
-  // info().shape.elements() elements.
-  void read(hid_t memory_type, void* out) const;
-  // Rows [first, first + count) of axis 0.
-  void read_rows(hid_t memory_type, std::int64_t first, std::int64_t count, void* out) const;
-  // The rows `rows` (strictly rising) of axis 0, in that order.
-  void read_rows(hid_t memory_type, std::span<const std::int64_t> rows, void* out) const;
-  // The whole dataset, converted.
-  std::vector<float> read_floats() const;
-  std::vector<std::int64_t> read_integers() const;
-
- private:
-  std::string file_, path_;
-  DatasetHandle handle_;
-  DatasetInfo info_;
-};
-
-// Fills a dataset row by row (axis 0), from the first on.
-class RowWriter {
- public:
-  RowWriter(std::string where, DatasetHandle handle, Shape shape);
-  // The next `rows` rows; more than the dataset has is a std::logic_error.
-  void append(hid_t memory_type, const void* data, std::int64_t rows);
-  void close() { handle_.reset(); }  // before File::close
-
- private:
-  std::string where_;
-  DatasetHandle handle_;
-  Shape shape_;
-  std::int64_t next_ = 0;
-};
 
 class File {
  public:
@@ -109,8 +38,8 @@ class File {
 
   bool exists(const std::string& path) const;  // a group or dataset that a link leads to
   bool is_group(const std::string& path) const;
-  std::vector<std::string> children(
-      const std::string& group) const;  // names in native (creation or name) order
+  // Names in native (creation or name) order.
+  std::vector<std::string> children(const std::string& group) const;
   // Every dataset's path, depth first.
   std::vector<std::string> datasets() const;
   Dataset dataset(const std::string& path) const;
@@ -148,6 +77,7 @@ class File {
 
  private:
   File(std::string name, FileHandle handle) : name_(std::move(name)), handle_(std::move(handle)) {}
+  ObjectHandle open_object(const std::string& path) const;  // nothing if it is missing or damaged
   DatasetHandle create_dataset(const std::string& path, const Shape& shape, hid_t file_type);
   std::string name_;
   FileHandle handle_;

@@ -1,6 +1,11 @@
 # Owning types over the serial HDF5 C API.
 noinst_LIBRARIES += lib/hdf5/libhdf5file.a
-lib_hdf5_libhdf5file_a_SOURCES = %D%/hdf5_file.h %D%/hdf5_file.cpp
+lib_hdf5_libhdf5file_a_SOURCES = \
+	%D%/hdf5_attributes.cpp \
+	%D%/hdf5_dataset.h %D%/hdf5_dataset.cpp \
+	%D%/hdf5_errors.h %D%/hdf5_errors.cpp \
+	%D%/hdf5_file.h %D%/hdf5_file.cpp \
+	%D%/hdf5_library.h %D%/hdf5_library.cpp
 lib_hdf5_libhdf5file_a_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CPPFLAGS)
 HDF5FILE_LIBS = lib/hdf5/libhdf5file.a
 HDF5_LINK = $(HDF5_LDFLAGS) $(HDF5_LIBS)
