@@ -12,7 +12,9 @@ lib_comm_libcomm_a_SOURCES = \
 	%D%/watchdog.h %D%/watchdog.cpp
 lib_comm_libcomm_a_CPPFLAGS = $(AM_CPPFLAGS)
 comm_mpi_sources = \
+	%D%/communication_thread.cpp \
 	%D%/communicator_factory_mpi.cpp \
+	%D%/host_table.h %D%/host_table.cpp \
 	%D%/mpi_call.h \
 	%D%/mpi_communicator.h %D%/mpi_communicator.cpp \
 	%D%/pulse_exchange.h %D%/pulse_exchange.cpp \

@@ -1,61 +1,19 @@
 #include "lib/comm/mpi_communicator.h"
 
-#include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
 
 #include <algorithm>
-#include <bitset>
-#include <cstring>
-#include <ctime>
-
-#include "lib/comm/self_communicator.h"
+#include <cstdlib>
 
 namespace stoker::comm {
 namespace {
 
-// Between two fruitless tests. While the training thread computes, it may lose its core for each: on the 2 cores
-// of 2 ranks, naps from 50 µs up made the backward pass 14 % slower, this one 2 %, and the wait at its end was
-// as long. While it is blocked: yields at first, then naps that add little to a wait so long.
-constexpr std::chrono::microseconds kNapWhileComputing{5000};
-constexpr std::chrono::microseconds kFirstBlockedNap{10}, kLongestBlockedNap{100};
-constexpr int kYields = 100, kTurnsPerNapLength = 10;
 constexpr std::int64_t kBroadcastPiece = std::int64_t{1} << 30;
 constexpr auto kDefaultPulseInterval = std::chrono::seconds(1);
-
-constexpr std::size_t kMaxCores = 4096;
-
-// What the ranks tell each other at start-up.
-struct HostRecord {
-  char host[256];
-  int node;  // the lowest rank on the same node
-  unsigned char cores[kMaxCores / 8];
-};
-
-HostRecord describe_this_process() {
-  HostRecord record{};
-  std::strncpy(record.host, this_host().c_str(), sizeof record.host - 1);
-  cpu_set_t* const mask = CPU_ALLOC(kMaxCores);
-  const std::size_t bytes = CPU_ALLOC_SIZE(kMaxCores);
-  CPU_ZERO_S(bytes, mask);
-  const bool known = ::sched_getaffinity(0, bytes, mask) == 0;
-  for (std::size_t core = 0; core < kMaxCores; ++core)
-    if (!known || CPU_ISSET_S(core, bytes, mask))
-      record.cores[core / 8] |= static_cast<unsigned char>(1U << core % 8);
-  CPU_FREE(mask);
-  return record;
-}
-
-bool share_cores(const HostRecord& a, const HostRecord& b) {
-  for (std::size_t i = 0; i < sizeof a.cores; ++i)
-    if ((a.cores[i] & b.cores[i]) != 0) return true;
-  return false;
-}
 
 }  // namespace
 
 // -- Start-up.
-// ------------------------------------------------------------------------------------------------------
 
 MpiCommunicator::MpiCommunicator(int* argc, char*** argv)
     : pulse_interval_ns_(std::chrono::nanoseconds(kDefaultPulseInterval).count()) {
@@ -69,7 +27,7 @@ MpiCommunicator::MpiCommunicator(int* argc, char*** argv)
   STOKER_MPI(MPI_Comm_size(MPI_COMM_WORLD, &size_));
   for (MPI_Comm* communicator : {&sums_comm_, &blocking_comm_, &pulse_comm_})
     STOKER_MPI(MPI_Comm_dup(MPI_COMM_WORLD, communicator));
-  gather_hosts();
+  host_table_ = gather_hosts(rank_, size_);
   peers_ = std::make_unique<PeerTable>(rank_, size_);
   pulses_ = std::make_unique<PulseExchange>(*peers_, pulse_comm_);
   missing_.assign(static_cast<std::size_t>(size_), 0);
@@ -81,30 +39,6 @@ MpiCommunicator::MpiCommunicator(int* argc, char*** argv)
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void MpiCommunicator::gather_hosts() {
-  HostRecord mine = describe_this_process();
-  MPI_Comm node = MPI_COMM_NULL;
-  STOKER_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-  STOKER_MPI(MPI_Allreduce(&rank_, &mine.node, 1, MPI_INT, MPI_MIN, node));
-  STOKER_MPI(MPI_Comm_free(&node));
-  std::vector<HostRecord> records(static_cast<std::size_t>(size_));
-  STOKER_MPI(
-      MPI_Allgather(&mine, sizeof mine, MPI_BYTE, records.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD));
-  local_ranks_ = {0, 0, 0, 0};
-  for (int r = 0; r < size_; ++r) {
-    const HostRecord& record = records[static_cast<std::size_t>(r)];
-    hosts_.emplace_back(record.host);
-    if (record.node != mine.node) continue;
-    const bool shares = share_cores(record, mine);
-    if (r < rank_) {
-      ++local_ranks_.node_rank;
-      local_ranks_.mask_rank += shares;
-    }
-    ++local_ranks_.node_size;
-    local_ranks_.mask_size += shares;
-  }
-}
-
 void MpiCommunicator::start_watchdog(const WatchdogOptions& options) {
   if (size_ == 1) return;
   // Several pulses within the deadline, so that one late is no reason.
@@ -112,11 +46,10 @@ void MpiCommunicator::start_watchdog(const WatchdogOptions& options) {
   pulse_interval_ns_ = static_cast<std::int64_t>(interval * 1e9);
   wake();
   watchdog_ = std::make_unique<Watchdog>(
-      *peers_, hosts_, options, [this] { wake(); }, [this](int code) { abort(code); });
+      *peers_, host_table_.hosts, options, [this] { wake(); }, [this](int code) { abort(code); });
 }
 
 // -- The training thread.
-// -------------------------------------------------------------------------------------------
 
 void MpiCommunicator::wake() {
   // The lock makes sure that the communication thread is either before its look at the state or asleep.
@@ -241,7 +174,6 @@ std::vector<std::string> MpiCommunicator::all_gather(std::string_view mine) {
 }
 
 // -- The end.
-// -------------------------------------------------------------------------------------------------------
 
 void MpiCommunicator::abort(int code) {
   // The communication thread makes the call; should it be stuck inside MPI, this thread does.
@@ -278,126 +210,6 @@ void MpiCommunicator::stop_thread() {
 MpiCommunicator::~MpiCommunicator() {
   watchdog_.reset();
   stop_thread();
-}
-
-// -- The communication thread.
-// --------------------------------------------------------------------------------------
-
-void MpiCommunicator::loop() {
-  ::prctl(PR_SET_NAME, "stoker-comm");
-  ::prctl(PR_SET_TIMERSLACK, 1000UL);  // ns; the default of 50 us would double the shortest naps
-  int idle_turns = 0;
-  try {
-    while (true) {
-      stop_if_aborting();
-      idle_turns = turn() ? 0 : idle_turns + 1;
-      {
-        const std::lock_guard lock(mutex_);
-        if (stop_) return;
-      }
-      if (idle_turns > 0) nap(idle_turns);
-    }
-  } catch (...) {
-    {
-      const std::lock_guard lock(mutex_);
-      failure_ = std::current_exception();
-    }
-    finished_.notify_all();
-  }
-  // Left: to make the MPI_Abort that follows.
-  while (true) {
-    stop_if_aborting();
-    std::unique_lock lock(mutex_);
-    if (work_.wait_for(lock, std::chrono::milliseconds(10), [&] { return stop_; })) return;
-  }
-}
-
-void MpiCommunicator::stop_if_aborting() {
-  const int code = abort_code_;
-  if (code < 0) return;
-  MPI_Abort(MPI_COMM_WORLD, code);
-  std::_Exit(code);
-}
-
-bool MpiCommunicator::turn() {
-  const Clock::time_point now = Clock::now();
-  std::shared_ptr<SumQueue> sums;
-  {
-    const std::lock_guard lock(mutex_);
-    sums = sums_;
-  }
-  bool progress = sums && sums->work();
-  progress |= poll_blocking();
-  pulses_->set_interval(std::chrono::nanoseconds(pulse_interval_ns_.load()));
-  const bool pulse_due = now >= pulses_->next_due();
-  progress |= pulses_->poll(now);
-  if (pulse_due) {
-    std::fill(missing_.begin(), missing_.end(), 0);
-    if (sums) sums->mark_missing(missing_);
-    peers_->set_missing(missing_);
-  }
-  publish();
-  return progress;
-}
-
-void MpiCommunicator::publish() {
-  const Clock::time_point now = Clock::now();
-  const std::lock_guard lock(mutex_);
-  if (caller_waits_ && !all_came_known_ && peers_->all_came()) {
-    all_came_ = now;
-    all_came_known_ = true;
-  }
-  const bool sums_complete = !sums_ || sums_->all_complete();
-  if (busy_ && sums_complete) {
-    counters_.bytes_sent = bytes_before_ + sums_->bytes_sent();
-    counters_.busy += std::chrono::nanoseconds(now - busy_since_).count();
-    busy_ = false;
-  }
-  if (caller_waits_ && sums_complete && blocking_ == nullptr) finished_.notify_all();
-}
-
-bool MpiCommunicator::poll_blocking() {
-  BlockingCall* call = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    if (blocking_ == nullptr || (sums_ && !sums_->all_complete())) return false;
-    call = blocking_;
-  }
-  if (!call->started) {
-    call->start(&call->request);
-    call->started = true;
-  }
-  int done = 0;
-  STOKER_MPI(MPI_Test(&call->request, &done, MPI_STATUS_IGNORE));
-  if (done == 0) return false;
-  const std::lock_guard lock(mutex_);
-  blocking_ = nullptr;
-  return true;
-}
-
-void MpiCommunicator::nap(int idle_turns) {
-  std::unique_lock lock(mutex_);
-  const bool idle = blocking_ == nullptr && (!sums_ || sums_->all_complete());
-  if (idle) {
-    const std::size_t posted = sums_ ? sums_->posted() : 0;
-    const auto woken = [&] {
-      return stop_ || abort_code_ >= 0 || blocking_ != nullptr || peers_->urgent() ||
-             (sums_ && sums_->posted() != posted);
-    };
-    work_.wait_until(lock, pulses_->next_due(), woken);
-    return;
-  }
-  if (!caller_waits_) {
-    work_.wait_for(lock, kNapWhileComputing, [&] { return stop_ || abort_code_ >= 0 || caller_waits_; });
-    return;
-  }
-  lock.unlock();
-  if (idle_turns <= kYields) {
-    std::this_thread::yield();
-    return;
-  }
-  const int lengths = 1 + (idle_turns - kYields) / kTurnsPerNapLength;
-  std::this_thread::sleep_for(std::min(kLongestBlockedNap, kFirstBlockedNap * std::min(lengths, 100)));
 }
 
 }  // namespace stoker::comm

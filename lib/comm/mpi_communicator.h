@@ -2,9 +2,9 @@
 //
 // MPI_Init_thread and what follows in the constructor run on the calling thread. From then on one
 // communication thread makes all MPI calls until finish(), which finalizes on the thread that initialised
-// (MPI_THREAD_SERIALIZED). It tests, never waits: while the training thread computes it takes long
-// naps between tests, so that a rank bound to one core keeps that core; while the training thread is blocked in
-// a collective there is nothing else to do, and it polls.
+// (MPI_THREAD_SERIALIZED). It tests, never waits: while the training thread computes it takes long naps
+// between tests, so that a rank bound to one core keeps that core; while the training thread is blocked in a
+// collective there is nothing else to do, and it polls.
 #pragma once
 
 #include <atomic>
@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "lib/comm/communicator.h"
+#include "lib/comm/host_table.h"
 #include "lib/comm/mpi_call.h"
 #include "lib/comm/peer_table.h"
 #include "lib/comm/pulse_exchange.h"
@@ -33,8 +34,8 @@ class MpiCommunicator : public Communicator {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  const std::vector<std::string>& hosts() const override { return hosts_; }
-  LocalRanks local_ranks() const override { return local_ranks_; }
+  const std::vector<std::string>& hosts() const override { return host_table_.hosts; }
+  LocalRanks local_ranks() const override { return host_table_.local_ranks; }
 
   void prepare_sums(int leaves, SumMode mode) override;
   std::int64_t sum_scratch_bytes() const override;
@@ -62,14 +63,13 @@ class MpiCommunicator : public Communicator {
     bool started = false;
   };
 
-  void gather_hosts();
   // Training thread: runs the call after all posted sums, and blocks until it is complete.
   void run_blocking(std::function<void(MPI_Request*)> start);
   void wait_until(const std::function<bool()>& done);  // with mutex_ not held; rethrows failure_
   void wake();
   void stop_thread();
 
-  // The communication thread.
+  // The communication thread (communication_thread.cpp).
   void loop();
   bool turn();  // one round of tests; true if anything happened
   bool poll_blocking();
@@ -79,8 +79,7 @@ class MpiCommunicator : public Communicator {
 
   int rank_ = 0, size_ = 1;
   MPI_Comm sums_comm_ = MPI_COMM_NULL, blocking_comm_ = MPI_COMM_NULL, pulse_comm_ = MPI_COMM_NULL;
-  std::vector<std::string> hosts_;
-  LocalRanks local_ranks_;
+  HostTable host_table_;
   std::unique_ptr<PeerTable> peers_;
   std::unique_ptr<PulseExchange> pulses_;  // communication thread only, but for construction
   std::unique_ptr<Watchdog> watchdog_;
