@@ -166,12 +166,16 @@ void read_exactly(ByteStream& stream, void* out, std::size_t bytes) {
 
 void expect_end(ByteStream& stream) {
   char extra;
-  if (stream.read(&extra, 1) != 0)
-    throw UserError("there is more data than the header says", stream.where(), "copy or make the file again");
+  if (stream.read(&extra, 1) != 0) too_long(stream.where());
 }
 
 void truncated(const std::string& where) {
   throw UserError("the file is truncated", where, "copy or make it again");
+}
+
+void too_long(const std::string& where) {
+  throw UserError("there is more data than the header says", where,
+                  "copy or make it again, with nothing behind the array");
 }
 
 }  // namespace stoker::data

@@ -63,6 +63,8 @@ void read_exactly(ByteStream& stream, void* out, std::size_t bytes);
 // Throws UserError unless the stream is at its end (which also verifies gzip's checksum).
 void expect_end(ByteStream& stream);
 
+// There are fewer, or more, bytes than an array takes.
 [[noreturn]] void truncated(const std::string& where);
+[[noreturn]] void too_long(const std::string& where);
 
 }  // namespace stoker::data

@@ -128,6 +128,16 @@ std::string kind_of(const std::string& path) {
   return kind;
 }
 
+Arrays open_array_files(const DataSpec& spec, const OpenOptions& options, OpenArray open,
+                        std::string_view usage) {
+  if (spec.paths.size() > 2) throw UserError("more than two files", spec.text, usage);
+  Arrays arrays;
+  arrays.x = open(spec.paths[0], options.memory_bytes);
+  if (spec.paths.size() == 2) arrays.y = open(spec.paths[1], options.memory_bytes);
+  arrays.files = spec.paths;
+  return arrays;
+}
+
 ArrayNames choose_arrays(const DataSpec& spec, const std::vector<std::string>& available,
                          const std::string& listing) {
   ArrayNames names;

@@ -37,6 +37,12 @@ Arrays open_cifar10(const DataSpec& spec, const OpenOptions& options);
 Arrays open_cifar100(const DataSpec& spec, const OpenOptions& options);
 Arrays open_csv(const DataSpec& spec, const OpenOptions& options);
 
+// For formats of one array a file: `open` opens the file of x, and that of y if there are two. More are a
+// UserError with the advice `usage`.
+using OpenArray = std::unique_ptr<Records> (*)(const std::string& path, std::uint64_t memory_bytes);
+Arrays open_array_files(const DataSpec& spec, const OpenOptions& options, OpenArray open,
+                        std::string_view usage);
+
 struct Format {
   std::string_view kind;
   std::span<const std::string_view> keys;  // besides the common ones

@@ -45,25 +45,15 @@ std::unique_ptr<Records> open_array(const std::string& path, std::uint64_t memor
   const Element element{*kind, size_of({*kind}) > 1 && std::endian::native == std::endian::little};
   ArrayInfo info = array_info(path, element, dimensions);
   if (file->is_gzip()) return load_records(std::move(info), *stream, false, memory_bytes);
-
   const std::uint64_t offset = sizeof magic + 4 * dimensions.size();
-  if (file->size() - offset < info.bytes()) truncated(path);
-  if (file->size() - offset > info.bytes())
-    throw UserError("there is more data than the header says", path, "copy or make the file again");
-  const std::size_t stride = info.record_bytes;
-  const std::int64_t count = info.count;
-  return records_in_files(std::move(info), {{std::move(file), offset, stride, count}});
+  const std::uint64_t bytes = file->size() - offset;
+  return records_in_file(std::move(info), std::move(file), offset, bytes);
 }
 
 }  // namespace
 
 Arrays open_idx(const DataSpec& spec, const OpenOptions& options) {
-  if (spec.paths.size() > 2) throw UserError("more than two files", spec.text, "write idx:IMAGES,LABELS");
-  Arrays arrays;
-  arrays.x = open_array(spec.paths[0], options.memory_bytes);
-  if (spec.paths.size() == 2) arrays.y = open_array(spec.paths[1], options.memory_bytes);
-  arrays.files = spec.paths;
-  return arrays;
+  return open_array_files(spec, options, open_array, "write idx:IMAGES,LABELS");
 }
 
 }  // namespace stoker::data

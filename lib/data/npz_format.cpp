@@ -21,11 +21,8 @@ std::unique_ptr<Records> open_member(std::shared_ptr<const DataFile> file, const
   // What fits is loaded in any case: so the archive's checksum is verified.
   if (member.deflated || turned || header.info.bytes() <= std::min(memory_bytes, kHeldForSpeed))
     return load_records(std::move(header.info), *stream, turned, memory_bytes);
-  if (member.size - header.bytes < header.info.bytes()) truncated(stream->where());
-  const std::size_t stride = header.info.record_bytes;
-  const std::int64_t count = header.info.count;
-  return records_in_files(std::move(header.info),
-                          {{std::move(file), member.offset + header.bytes, stride, count}});
+  return records_in_file(std::move(header.info), std::move(file), member.offset + header.bytes,
+                         member.size - header.bytes);
 }
 
 }  // namespace

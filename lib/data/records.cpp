@@ -115,6 +115,14 @@ std::unique_ptr<Records> records_in_files(ArrayInfo info, std::vector<Segment> s
   return std::make_unique<FileRecords>(std::move(info), std::move(segments));
 }
 
+std::unique_ptr<Records> records_in_file(ArrayInfo info, std::shared_ptr<const DataFile> file,
+                                         std::uint64_t offset, std::uint64_t bytes) {
+  if (bytes < info.bytes()) truncated(info.where);
+  if (bytes > info.bytes()) too_long(info.where);
+  const Segment whole{std::move(file), offset, info.record_bytes, info.count};
+  return records_in_files(std::move(info), {whole});
+}
+
 std::unique_ptr<Records> load_records(ArrayInfo info, ByteStream& stream, bool fortran_order,
                                       std::uint64_t memory_bytes) {
   if (info.bytes() > stream.most_bytes()) truncated(stream.where());

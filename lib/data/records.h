@@ -61,6 +61,11 @@ struct Segment {
 };
 std::unique_ptr<Records> records_in_files(ArrayInfo info, std::vector<Segment> segments);
 
+// One after the other in the `bytes` bytes from `offset` on. Throws UserError when the array takes more or
+// fewer.
+std::unique_ptr<Records> records_in_file(ArrayInfo info, std::shared_ptr<const DataFile> file,
+                                         std::uint64_t offset, std::uint64_t bytes);
+
 // Read to the end of the stream into memory. Fortran order (the first axis fastest) becomes C order. Throws
 // UserError when the stream cannot hold so much, is shorter or longer, or when it would take more than
 // `memory_bytes`.

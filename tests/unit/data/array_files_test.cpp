@@ -141,6 +141,17 @@ TEST(Arrays, LargeOnesAreReadInPlace) {
   EXPECT_THROW(open_source("npy:" + turned, {.memory_bytes = 1, .class_names = {}}), stoker::UserError);
 }
 
+TEST(Arrays, InPlaceTheyAreAsLongAsTheirHeadersSay) {
+  const Folder folder;
+  const OpenOptions nothing_held{.memory_bytes = 1, .class_names = {}};
+  for (const auto& [shape, what] :
+       {std::pair{"(4, 2, 2)", "truncated"}, std::pair{"(2, 2, 2)", "more data"}}) {
+    const std::string array = npy("|u1", false, shape, kPixels);
+    EXPECT_TRUE(has(error_of("npy:" + folder.write("x.npy", array), nothing_held), what));
+    EXPECT_TRUE(has(error_of("npz:" + folder.write("x.npz", zip({{"x.npy", array}})), nothing_held), what));
+  }
+}
+
 // A CIFAR-10 batch of two records; pixel (row, column) of channel c is 100 c + row + column.
 std::string cifar_record(std::string_view labels) {
   std::string record(labels);

@@ -149,9 +149,9 @@ Content read_all(const Source& source) {
   return read_some(source, indices);
 }
 
-std::string error_of(const std::string& spec) {
+std::string error_of(const std::string& spec, const OpenOptions& options) {
   try {
-    read_all(*open_source(spec));
+    read_all(*open_source(spec, options));
     return "";
   } catch (const UserError& error) {
     return error.what();

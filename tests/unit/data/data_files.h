@@ -67,7 +67,8 @@ struct Content {
 Content read_all(const Source& source);
 Content read_some(const Source& source, const std::vector<std::int64_t>& indices);
 
-// The message of the UserError that opening (and reading every label of) the data throws; empty when it throws none.
-std::string error_of(const std::string& spec);
+// The message of the UserError that opening (and reading every label of) the data throws; empty when it
+// throws none.
+std::string error_of(const std::string& spec, const OpenOptions& options = {});
 
 }  // namespace stoker::data::test
