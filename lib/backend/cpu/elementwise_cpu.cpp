@@ -9,80 +9,25 @@
 namespace stoker::backend::cpu {
 namespace {
 
-class Activation final : public Kernel {
+// body(run, begin, end) over the elements of the first output, in parts on the compute threads.
+template <typename Body>
+class ElementWise final : public Kernel {
  public:
-  explicit Activation(const CompileContext& context)
-      : functions_(context.functions),
-        attributes_(context.attributes<graph::ActivationAttributes>()),
-        x_(context.input(0)),
-        y_(context.output(0)),
-        n_(context.shape(y_).elements()) {}
+  ElementWise(const CompileContext& context, const Body& body)
+      : body_(body), n_(context.shape(context.output(0)).elements()) {}
   void run(const Run& run) override {
-    const float* x = run.f32(x_);
-    float* y = run.f32(y_);
-    parallel_elements(n_, [&](std::int64_t begin, std::int64_t end) {
-      functions_.activation(attributes_, x + begin, y + begin, end - begin);
-    });
+    parallel_elements(n_, [&](std::int64_t begin, std::int64_t end) { body_(run, begin, end); });
   }
 
  private:
-  const Functions& functions_;
-  graph::ActivationAttributes attributes_;
-  graph::ValueId x_, y_;
+  Body body_;
   std::int64_t n_;
 };
 
-class ActivationGrad final : public Kernel {
- public:
-  explicit ActivationGrad(const CompileContext& context)
-      : functions_(context.functions),
-        attributes_(context.attributes<graph::ActivationAttributes>()),
-        dy_(context.input(0)),
-        z_(context.input(1)),
-        dx_(context.output(0)),
-        n_(context.shape(dx_).elements()) {
-    if (attributes_.from_output && !graph::gradient_from_output(attributes_))
-      throw std::logic_error("the gradient of an activation of " + context.op.name +
-                             " does not follow from its output");
-  }
-  void run(const Run& run) override {
-    const float* dy = run.f32(dy_);
-    const float* z = run.f32(z_);
-    float* dx = run.f32(dx_);
-    parallel_elements(n_, [&](std::int64_t begin, std::int64_t end) {
-      functions_.activation_gradient(attributes_, dy + begin, z + begin, dx + begin, end - begin);
-    });
-  }
-
- private:
-  const Functions& functions_;
-  graph::ActivationAttributes attributes_;
-  graph::ValueId dy_, z_, dx_;
-  std::int64_t n_;
-};
-
-class Scale final : public Kernel {
- public:
-  explicit Scale(const CompileContext& context)
-      : functions_(context.functions),
-        factor_(context.attributes<graph::ScaleAttributes>().factor),
-        x_(context.input(0)),
-        y_(context.output(0)),
-        n_(context.shape(y_).elements()) {}
-  void run(const Run& run) override {
-    const float* x = run.f32(x_);
-    float* y = run.f32(y_);
-    parallel_elements(n_, [&](std::int64_t begin, std::int64_t end) {
-      functions_.scale(factor_, x + begin, y + begin, end - begin);
-    });
-  }
-
- private:
-  const Functions& functions_;
-  float factor_;
-  graph::ValueId x_, y_;
-  std::int64_t n_;
-};
+template <typename Body>
+std::unique_ptr<Kernel> element_wise(const CompileContext& context, const Body& body) {
+  return std::make_unique<ElementWise<Body>>(context, body);
+}
 
 class Affine final : public Kernel {
  public:
@@ -116,31 +61,6 @@ class Affine final : public Kernel {
   graph::ValueId parameters_[3];
   std::int64_t steps_[3];
   std::int64_t c_, rows_;
-};
-
-class Dropout final : public Kernel {
- public:
-  explicit Dropout(const CompileContext& context)
-      : functions_(context.functions),
-        attributes_(context.attributes<graph::DropoutAttributes>()),
-        x_(context.input(0)),
-        y_(context.output(0)),
-        n_(context.shape(y_).elements()) {}
-  void run(const Run& run) override {
-    const StepArguments& a = *run.arguments;
-    const std::uint64_t key = graph::dropout_key(a.seed, a.step, a.leaf, attributes_.layer, attributes_.call);
-    const float* x = run.f32(x_);
-    float* y = run.f32(y_);
-    parallel_elements(n_, [&](std::int64_t begin, std::int64_t end) {
-      functions_.dropout(key, attributes_.rate, x, y, begin, end);
-    });
-  }
-
- private:
-  const Functions& functions_;
-  graph::DropoutAttributes attributes_;
-  graph::ValueId x_, y_;
-  std::int64_t n_;
 };
 
 class Fill final : public Kernel {
@@ -179,17 +99,48 @@ class Reshape final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_activation(const CompileContext& context) {
-  return std::make_unique<Activation>(context);
+  const auto apply = context.functions.activation;
+  const auto attributes = context.attributes<graph::ActivationAttributes>();
+  const graph::ValueId x = context.input(0), y = context.output(0);
+  return element_wise(context, [=](const Run& run, std::int64_t begin, std::int64_t end) {
+    apply(attributes, run.f32(x) + begin, run.f32(y) + begin, end - begin);
+  });
 }
+
 std::unique_ptr<Kernel> make_activation_grad(const CompileContext& context) {
-  return std::make_unique<ActivationGrad>(context);
+  const auto apply = context.functions.activation_gradient;
+  const auto attributes = context.attributes<graph::ActivationAttributes>();
+  const graph::ValueId dy = context.input(0), z = context.input(1), dx = context.output(0);
+  if (attributes.from_output && !graph::gradient_from_output(attributes))
+    throw std::logic_error("the gradient of an activation of " + context.op.name +
+                           " does not follow from its output");
+  return element_wise(context, [=](const Run& run, std::int64_t begin, std::int64_t end) {
+    apply(attributes, run.f32(dy) + begin, run.f32(z) + begin, run.f32(dx) + begin, end - begin);
+  });
 }
-std::unique_ptr<Kernel> make_scale(const CompileContext& context) { return std::make_unique<Scale>(context); }
+
+std::unique_ptr<Kernel> make_scale(const CompileContext& context) {
+  const auto apply = context.functions.scale;
+  const float factor = context.attributes<graph::ScaleAttributes>().factor;
+  const graph::ValueId x = context.input(0), y = context.output(0);
+  return element_wise(context, [=](const Run& run, std::int64_t begin, std::int64_t end) {
+    apply(factor, run.f32(x) + begin, run.f32(y) + begin, end - begin);
+  });
+}
+
+std::unique_ptr<Kernel> make_dropout(const CompileContext& context) {
+  const auto apply = context.functions.dropout;
+  const auto attributes = context.attributes<graph::DropoutAttributes>();
+  const graph::ValueId x = context.input(0), y = context.output(0);
+  return element_wise(context, [=](const Run& run, std::int64_t begin, std::int64_t end) {
+    const StepArguments& a = *run.arguments;
+    const std::uint64_t key = graph::dropout_key(a.seed, a.step, a.leaf, attributes.layer, attributes.call);
+    apply(key, attributes.rate, run.f32(x), run.f32(y), begin, end);
+  });
+}
+
 std::unique_ptr<Kernel> make_affine(const CompileContext& context) {
   return std::make_unique<Affine>(context);
-}
-std::unique_ptr<Kernel> make_dropout(const CompileContext& context) {
-  return std::make_unique<Dropout>(context);
 }
 std::unique_ptr<Kernel> make_fill(const CompileContext& context) { return std::make_unique<Fill>(context); }
 std::unique_ptr<Kernel> make_reshape(const CompileContext& context) {
