@@ -30,8 +30,7 @@ class ConvolutionLayer : public LayerBase {
  protected:
   // The image (h, w, c) of `inputs`, large enough for the window.
   const Shape& image(std::span<const Shape> inputs) const {
-    const Shape& input = only_input(inputs);
-    need_rank(input, 3, "images of height, width and channels");
+    const Shape& input = only_image(inputs);
     const Pair cells = window_.output(input);
     if (cells.h < 1 || cells.w < 1) {
       misfit("a kernel larger than the input of shape " + to_string(input),

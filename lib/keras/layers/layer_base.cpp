@@ -57,9 +57,13 @@ const Shape& LayerBase::only_input(std::span<const Shape> inputs) const {
   return inputs[0];
 }
 
-void LayerBase::need_rank(const Shape& input, std::size_t rank, std::string_view axes) const {
-  if (input.rank() == rank) return;
-  misfit("an input of shape " + to_string(input) + " a sample", "give it " + std::string(axes));
+const Shape& LayerBase::only_image(std::span<const Shape> inputs) const {
+  const Shape& input = only_input(inputs);
+  if (input.rank() != 3) {
+    misfit("an input of shape " + to_string(input) + " a sample",
+           "give it images of height, width and channels");
+  }
+  return input;
 }
 
 void LayerBase::misfit(std::string_view what, std::string_view what_to_do) const {

@@ -27,8 +27,8 @@ class LayerBase : public Layer {
 
   // The layer's single input; throws UserError when it gets several.
   const Shape& only_input(std::span<const Shape> inputs) const;
-  // Throws UserError unless the shape (without the batch axis) has this rank.
-  void need_rank(const Shape& input, std::size_t rank, std::string_view axes) const;
+  // The same where it must be an image, (height, width, channels).
+  const Shape& only_image(std::span<const Shape> inputs) const;
   [[noreturn]] void misfit(std::string_view what, std::string_view what_to_do) const;
 
   // Parameter k of this call with the shape that the op wants (the same elements as the weight's).

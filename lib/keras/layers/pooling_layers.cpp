@@ -22,8 +22,7 @@ class PoolingLayer final : public LayerBase {
   }
 
   Shape build(std::span<const Shape> inputs) override {
-    const Shape& input = only_input(inputs);
-    need_rank(input, 3, "images of height, width and channels");
+    const Shape& input = only_image(inputs);
     const Pair cells = window_.output(input);
     if (cells.h < 1 || cells.w < 1) {
       misfit("a window larger than the input of shape " + to_string(input),
@@ -65,8 +64,7 @@ class GlobalPoolingLayer final : public LayerBase {
       : LayerBase(reader), is_max_(is_max), keep_axes_(reader.boolean("keepdims", false)) {}
 
   Shape build(std::span<const Shape> inputs) override {
-    const Shape& input = only_input(inputs);
-    need_rank(input, 3, "images of height, width and channels");
+    const Shape& input = only_image(inputs);
     return keep_axes_ ? Shape{1, 1, input[2]} : Shape{input[2]};
   }
 

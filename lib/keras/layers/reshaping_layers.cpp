@@ -124,8 +124,7 @@ class ZeroPaddingLayer final : public LayerBase {
       : LayerBase(reader), margins_(read_margins(reader, "padding", 1)) {}
 
   Shape build(std::span<const Shape> inputs) override {
-    const Shape& input = only_input(inputs);
-    need_rank(input, 3, "images of height, width and channels");
+    const Shape& input = only_image(inputs);
     return Shape{input[0] + margins_.top + margins_.bottom, input[1] + margins_.left + margins_.right,
                  input[2]};
   }
@@ -152,8 +151,7 @@ class CroppingLayer final : public LayerBase {
       : LayerBase(reader), margins_(read_margins(reader, "cropping", 0)) {}
 
   Shape build(std::span<const Shape> inputs) override {
-    const Shape& input = only_input(inputs);
-    need_rank(input, 3, "images of height, width and channels");
+    const Shape& input = only_image(inputs);
     const Shape output = cropped(input);
     if (output[0] < 1 || output[1] < 1) {
       misfit("nothing is left of an input of shape " + to_string(input), "crop less");
