@@ -55,8 +55,7 @@ int evaluate(comm::Communicator& communicator, const Options& options) {
 }
 
 int run_evaluate(const Options& options) {
-  if (!options.positional().empty())
-    throw UserError("unexpected argument", options.positional()[0], "see `stoker evaluate --help`");
+  options.no_positional();
   options.required("model");
   options.required("data");
   return run_on_ranks(kStartTimeout,

@@ -85,6 +85,12 @@ std::string Options::required(const std::string& name) const {
   return value;
 }
 
+void Options::no_positional() const {
+  if (!positional_.empty())
+    throw UserError("unexpected argument", positional_[0],
+                    "options start with --; see `" + command_ + " --help`");
+}
+
 std::int64_t Options::integer(const std::string& name, std::int64_t low, std::int64_t high) const {
   const std::optional<std::int64_t> value = parse_int(text(name));
   if (value && *value >= low && *value <= high) return *value;

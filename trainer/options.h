@@ -1,4 +1,5 @@
-// Command lines: Boost.Program_options parses them, this gives typed values and errors that say what to write instead.
+// Command lines: Boost.Program_options parses them, this gives typed values and errors that say what to write
+// instead.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +35,7 @@ class Options {
   std::string choice(const std::string& name, std::span<const char* const> choices) const;
   bool flag(const std::string& name) const { return given_.count(name) != 0; }
   const std::vector<std::string>& positional() const { return positional_; }
+  void no_positional() const;  // UserError when there is one
 
  private:
   friend Options parse_options(std::span<const OptionSpec>, const std::vector<std::string>&,
@@ -46,8 +48,9 @@ class Options {
 // "output,o" → "output"
 std::string long_name(const OptionSpec& spec);
 
-// Parses `arguments` of `command`. An option `config` names a file of `key = value` lines with the same options; what the
-// command line says wins. Throws UserError on what is unknown, given twice, or lacks its value.
+// Parses `arguments` of `command`. An option `config` names a file of `key = value` lines with the same
+// options; what the command line says wins. Throws UserError on what is unknown, given twice, or lacks its
+// value.
 Options parse_options(std::span<const OptionSpec> specs, const std::vector<std::string>& arguments,
                       const std::string& command);
 

@@ -50,8 +50,7 @@ void predict(const InferenceSetup& setup, std::int64_t batch_size, PredictionWri
 }
 
 int run_predict(const Options& options) {
-  if (!options.positional().empty())
-    throw UserError("unexpected argument", options.positional()[0], "see `stoker predict --help`");
+  options.no_positional();
   const std::string file = options.required("output");
   return run_on_ranks(kStartTimeout, [&](comm::Communicator& communicator) {
     agree(communicator, [&] {

@@ -86,9 +86,7 @@ void read_resume(const Options& options, TrainOptions& out) {
 std::span<const OptionSpec> train_option_specs() { return kSpecs; }
 
 TrainOptions read_train_options(const Options& options) {
-  if (!options.positional().empty())
-    throw UserError("unexpected argument", options.positional()[0],
-                    "options start with --; see `stoker train --help`");
+  options.no_positional();
   static constexpr const char* kDevices[] = {"auto", "cpu", "cuda"};
   static constexpr const char* kAllReduce[] = {"tree", "library"};
   TrainOptions out;
