@@ -21,7 +21,6 @@ float power(double beta, std::int64_t exponent) {
 }  // namespace
 
 // -- SGD.
-// -----------------------------------------------------------------------------------------------------------
 
 Sgd::Sgd(SgdOptions options, CommonOptions common) : Optimizer("sgd", common), options_(options) {
   if (options.momentum != 0) slot_names_ = {"momentum"};
@@ -51,7 +50,6 @@ void Sgd::update_chunk(const RangeUpdate& range, std::int64_t count, float* para
 }
 
 // -- Adam, AdamW.
-// ---------------------------------------------------------------------------------------------------
 
 Adam::Adam(std::string name, AdamOptions options, CommonOptions common)
     : Optimizer(std::move(name), common), options_(options) {
@@ -88,7 +86,6 @@ void Adam::update_chunk(const RangeUpdate& range, std::int64_t count, float* par
 }
 
 // -- RMSprop.
-// -------------------------------------------------------------------------------------------------------
 
 Rmsprop::Rmsprop(RmspropOptions options, CommonOptions common)
     : Optimizer("rmsprop", common), options_(options) {
