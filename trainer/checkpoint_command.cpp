@@ -7,6 +7,7 @@
 #include "lib/checkpoint/reader.h"
 #include "trainer/checkpoint_model.h"
 #include "trainer/command.h"
+#include "trainer/output_file.h"
 
 namespace stoker::trainer {
 namespace {
@@ -55,8 +56,9 @@ int verify(const std::string& directory) {
 }
 
 int export_model(const std::string& directory, const Options& options) {
-  keras::Model model = load_checkpoint_model(newest_checkpoint(directory));
-  keras::save_model_h5(model, options.required("output"));
+  const std::string file = options.required("output");
+  check_output_file(file, {".h5", ".hdf5"});
+  keras::save_model_h5(load_checkpoint_model(newest_checkpoint(directory)), file);
   return kExitDone;
 }
 
@@ -65,7 +67,8 @@ int run_checkpoint(const Options& options) {
   if (words.size() == 2 && words[0] == "list") return list(words[1]);
   if (words.size() == 2 && words[0] == "verify") return verify(words[1]);
   if (words.size() == 2 && words[0] == "export") return export_model(words[1], options);
-  throw UserError("unknown action", "stoker checkpoint " + join(words, " "),
+  const std::string given = words.empty() ? "stoker checkpoint" : "stoker checkpoint " + join(words, " ");
+  throw UserError("one action and one folder are wanted", given,
                   "write list DIR, verify DIR, or export DIR -o FILE.h5");
 }
 

@@ -69,11 +69,16 @@ ComputeThreads choose_compute_threads(std::optional<int> asked, const comm::Loca
     choice.threads = *limit;
     choice.why += ", OMP_NUM_THREADS=" + std::to_string(*limit);
   }
-  if (const auto limit = number_in_environment("OMP_THREAD_LIMIT"); limit && *limit < choice.threads)
+  if (const auto limit = number_in_environment("OMP_THREAD_LIMIT");
+      limit && *limit < choice.threads && !asked) {
+    choice.threads = *limit;
+    choice.why += ", OMP_THREAD_LIMIT=" + std::to_string(*limit);
+  } else if (limit && *limit < choice.threads) {
     throw UserError(
         "OMP_THREAD_LIMIT is below the compute threads",
         "OMP_THREAD_LIMIT=" + std::to_string(*limit) + ", " + std::to_string(choice.threads) + " threads",
         "unset it, or give --threads " + std::to_string(*limit));
+  }
   if (!asked && mask * 2 <= machine && ranks.node_size * mask < machine)
     choice.warning = "only " + std::to_string(mask) + " of " + std::to_string(machine) +
                      " cores may be used by this rank: start with `mpirun --bind-to none`, or with "

@@ -1,4 +1,5 @@
 // `stoker evaluate`: loss and metrics of a model over a data set, on one rank or many.
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 
@@ -47,9 +48,12 @@ int evaluate(comm::Communicator& communicator, const Options& options) {
     evaluator.emplace(setup.make_evaluator(communicator, options.integer("batch-size", 1, 1 << 30)));
     arena = setup.backend->allocate(static_cast<std::size_t>(evaluator->arena_bytes()));
   });
+  info("loss {} ({})", setup.objective.loss_text, setup.objective.how);
   std::optional<Evaluation> result =
       evaluator->run(setup.store->parameters(), arena->data(), [] { return false; });
   result->loss += optim::regularization_loss(setup.store->ranges(), setup.store->parameters());
+  if (!std::isfinite(result->loss))
+    say_warning("the loss is not finite: look at the data, or at the weights");
   if (communicator.rank() == 0) print(*result, options.flag("json"));
   return kExitDone;
 }

@@ -12,17 +12,7 @@ namespace stoker::trainer {
 namespace {
 
 keras::Model load_any_model(const std::string& path, const Shape& data_shape) {
-  return is_directory(path) ? load_checkpoint_model(newest_checkpoint(path))
-                            : keras::load_model(path, 0, data_shape);
-}
-
-// Text labels get the numbers that the model was trained with: a file that lacks some of the names would number them otherwise.
-void number_labels_alike(const keras::Model& model, data::OpenOptions open, const std::string& spec,
-                         std::shared_ptr<const data::Source>& source) {
-  const std::vector<std::string>& names = source->description().class_names;
-  if (names.empty() || model.class_names.empty() || names == model.class_names) return;
-  open.class_names = model.class_names;
-  source = data::open_source(spec, open);
+  return is_directory(path) ? load_run_model(path) : keras::load_model(path, 0, data_shape);
 }
 
 // Every weight is a range of its own; nothing trains.
@@ -71,10 +61,17 @@ InferenceSetup prepare_inference(const comm::Communicator& communicator, const O
   InferenceSetup setup;
   data::OpenOptions open;
   open.memory_bytes = data_memory(communicator);
+  open.targets = with_targets;
   setup.data = data::open_source(options.required("data"), open);
   keras::Model model = load_any_model(options.required("model"), setup.data->description().x_shape);
   if (options.has("weights")) keras::load_weights(model, options.text("weights"));
-  if (with_targets) number_labels_alike(model, open, options.required("data"), setup.data);
+  if (model.weights_are_drawn && !model.weights.empty())
+    throw UserError("the model's file has no weights", model.origin,
+                    "give a trained model, or --weights FILE");
+  if (numbers_labels_otherwise(model, setup.data->description())) {
+    open.class_names = model.trained_with.class_names;
+    setup.data = data::open_source(options.required("data"), open);
+  }
   check_input(model, *setup.data);
   setup.model = std::make_shared<const keras::Model>(std::move(model));
   if (with_targets) resolve_targets(setup, options);

@@ -33,15 +33,6 @@ constexpr OptionSpec kSpecs[] = {
 
 std::span<const OptionSpec> specs() { return kSpecs; }
 
-// A run's directory, a checkpoint or a model file, as a model.
-keras::Model open_model(const std::string& path) {
-  if (!is_directory(path)) return keras::load_model(path, 0);
-  const bool unfinished =
-      is_checkpoint(path) || !path_exists(path + "/model.h5") || is_directory(path + "/checkpoints");
-  return unfinished ? load_checkpoint_model(newest_checkpoint(path))
-                    : keras::load_model(path + "/model.h5", 0);
-}
-
 void print_model(const ordered_json& model) {
   std::printf("%-32s %-24s %-20s %12s\n", "layer", "class", "output", "parameters");
   for (const auto& layer : model["layers"])
@@ -53,7 +44,7 @@ void print_model(const ordered_json& model) {
 }
 
 int inspect_model(const std::string& path, const Options& options) {
-  const keras::Model model = open_model(path);
+  const keras::Model model = is_directory(path) ? load_run_model(path) : keras::load_model(path, 0);
   if (options.flag("hash")) {
     std::printf("%s\n", keras::weights_hash(model).c_str());
     return kExitDone;
@@ -62,12 +53,13 @@ int inspect_model(const std::string& path, const Options& options) {
   std::optional<MemoryReport> memory;
   if (options.has("batch-size")) memory = plan_training_memory(model, options);
   if (memory) out["memory"] = to_json(*memory);
-  if (is_directory(path)) out["checkpoint"] = newest_checkpoint(path);
+  if (is_directory(path) && has_checkpoints(path)) out["checkpoint"] = newest_checkpoint(path);
   if (options.flag("json")) {
     std::printf("%s\n", out.dump(1).c_str());
     return kExitDone;
   }
   print_model(out);
+  if (out.contains("checkpoint")) std::printf("from %s\n", out["checkpoint"].get<std::string>().c_str());
   if (memory) std::printf("%s\n", to_text(*memory).c_str());
   return kExitDone;
 }

@@ -42,10 +42,8 @@ void freeze_layers(keras::Model& model, const std::vector<std::string>& globs) {
     throw UserError("nothing is left to train", model.origin, "freeze fewer layers");
 }
 
-void open_data(Job& job, std::uint64_t memory_bytes) {
+void open_data(Job& job, data::OpenOptions open) {
   const TrainOptions& o = job.options;
-  data::OpenOptions open;
-  open.memory_bytes = memory_bytes;
   std::shared_ptr<const data::Source> all = data::open_source(o.train_data, open);
   open.class_names = all->description().class_names;
   job.train = all;
@@ -61,10 +59,22 @@ void open_data(Job& job, std::uint64_t memory_bytes) {
   }
 }
 
+// Else the model is to learn other classes: a warning.
+bool knows_labels(const Job& job) {
+  const std::vector<std::string>& known = job.model.trained_with.class_names;
+  const data::Description& d = job.train->description();
+  for (const std::string& name : d.class_names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    say_warning("the label '" + name + "' of " + d.spec + " is none of those that " + job.model.origin +
+                " was trained with (" + join(known, ", ") + "): labels are numbered anew");
+    return false;
+  }
+  return true;
+}
+
 void load_the_model(Job& job) {
   const TrainOptions& o = job.options;
   job.model = keras::load_model(o.model, o.seed, job.train->description().x_shape);
-  job.model.class_names = job.train->description().class_names;
   Hash128 digest;
   digest.update(job.model.to_json().dump());
   job.model_digest = digest.hex();
@@ -81,6 +91,9 @@ void resolve_the_objective(Job& job) {
   job.target_form = job.objective.label_targets ? data::TargetForm::labels : data::TargetForm::values;
   check_targets(job.objective, *job.train);
   if (job.validation) check_targets(job.objective, *job.validation);
+  keras::TrainedWith& with = job.model.trained_with;
+  with = {job.train->description().class_names, job.objective.loss_text, {}};
+  for (const keras::Metric& metric : job.objective.metrics) with.metrics.push_back(metric.name);
 }
 
 void set_lengths(Job& job) {
@@ -162,8 +175,15 @@ void check_input(const keras::Model& model, const data::Source& source) {
   const data::Description& d = source.description();
   if (!same_but_for_ones(model.input_shape(), d.x_shape))
     throw UserError("the data do not fit the model", d.spec + ": x has shape " + to_string(d.x_shape),
-                    model.origin + " takes " + to_string(model.input_shape()) +
-                        "; give other data, or ?shape= or ?layout=chw in DATA");
+                    model.origin + " takes " + to_string(model.input_shape()) + "; " +
+                        (d.x_shape.rank() == 1
+                             ? "the last column is the label unless DATA says label=COLUMN or label=none"
+                             : "give other data, or ?shape= or ?layout=chw in DATA"));
+}
+
+bool numbers_labels_otherwise(const keras::Model& model, const data::Description& d) {
+  const std::vector<std::string>& known = model.trained_with.class_names;
+  return !known.empty() && !d.class_names.empty() && known != d.class_names;
 }
 
 keras::TargetDescription describe_targets(const data::Description& d) {
@@ -178,10 +198,19 @@ keras::TargetDescription describe_targets(const data::Description& d) {
 }
 
 void check_targets(const keras::Objective& objective, const data::Source& source) {
-  if (objective.label_targets)
-    data::check_labels(source, objective.classes);
-  else
-    data::check_targets_finite(source);
+  if (!objective.label_targets) return data::check_targets_finite(source);
+  const data::Description& d = source.description();
+  const auto names = static_cast<std::int64_t>(d.class_names.size());
+  const std::string found = std::to_string(names) + " text labels (" + join(d.class_names, ", ") + ")";
+  if (names > objective.classes && objective.classes > 0)
+    throw UserError(
+        "the data have " + found + ", the model has " + std::to_string(objective.classes) + " outputs",
+        d.spec, "mend the labels, or use a model with an output for each");
+  if (names > 0 && names < objective.classes)
+    say_warning(
+        d.spec + " has " + found + " for a model of " + std::to_string(objective.classes) +
+        " outputs: if it lacks some, say all of them in DATA, in the order of the outputs: classes=A/B/…");
+  data::check_labels(source, objective.classes);
 }
 
 void set_objective(const keras::Objective& objective, keras::GraphOptions& graph) {
@@ -198,10 +227,16 @@ Job prepare_job(const TrainOptions& options, const comm::Communicator& communica
   job.options = options;
   job.augmentation = data::parse_augmentation(options.augment);
   set_virtual_ranks(job, communicator.size(), saved);
-  open_data(job, data_memory(communicator));
+  data::OpenOptions open;
+  open.memory_bytes = data_memory(communicator);
+  open_data(job, open);
   data::Augmenter(job.augmentation, job.train->description().x_shape,
                   options.seed);  // throws if it does not suit
   load_the_model(job);
+  if (numbers_labels_otherwise(job.model, job.train->description()) && knows_labels(job)) {
+    open.class_names = job.model.trained_with.class_names;
+    open_data(job, open);
+  }
   resolve_the_objective(job);
   set_lengths(job);
   choose_optimizer(job, saved);

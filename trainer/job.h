@@ -51,7 +51,10 @@ std::uint64_t data_memory(const comm::Communicator& communicator);
 void check_input(const keras::Model& model, const data::Source& source);
 keras::TargetDescription describe_targets(
     const data::Description& description);  // UserError if there are none
-// Reads every target once. Throws UserError naming the sample whose label is out of range or whose value is not finite.
+// The data's text labels have other numbers than those that the model was trained with, as in a file that lacks some of them:
+// opened again with the model's names they agree.
+bool numbers_labels_otherwise(const keras::Model& model, const data::Description& data);
+// Reads every target once; a warning where text labels are fewer than the model's outputs. Throws UserError naming the sample whose label is out of range or whose value is not finite.
 void check_targets(const keras::Objective& objective, const data::Source& source);
 // Where each weight of the model lies in the flat buffers; any training graph of it says.
 graph::ParameterLayout layout_of(const keras::Model& model, const graph::Graph& training_graph);

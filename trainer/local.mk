@@ -22,6 +22,7 @@ trainer_libtrainer_a_SOURCES = \
 	%D%/model_command.cpp \
 	%D%/moving_statistics.h %D%/moving_statistics.cpp \
 	%D%/options.h %D%/options.cpp \
+	%D%/output_file.h %D%/output_file.cpp \
 	%D%/parameter_store.h %D%/parameter_store.cpp \
 	%D%/predict_command.cpp \
 	%D%/prediction_writer.h %D%/prediction_writer.cpp \

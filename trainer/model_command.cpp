@@ -5,6 +5,7 @@
 #include "lib/base/text.h"
 #include "lib/keras/model.h"
 #include "trainer/command.h"
+#include "trainer/output_file.h"
 
 namespace stoker::trainer {
 namespace {
@@ -23,9 +24,8 @@ Shape read_shape(const std::string& text) {
   for (const std::string& part : split(text, 'x')) dims.push_back(parse_int(part).value_or(0));
   for (const std::int64_t d : dims)
     if (d < 1 || d > 1 << 20) dims.clear();
-  if (dims.size() == 2) dims.push_back(1);                // grey
-  if (dims.size() == 1) dims.insert(dims.begin(), 2, 1);  // the columns of a table
-  if (dims.size() != 3)
+  if (dims.size() == 2) dims.push_back(1);  // grey
+  if (dims.size() != 3 && dims.size() != 1)
     throw UserError("not an image's shape", "--input-shape " + text,
                     "write HEIGHTxWIDTHxCHANNELS, or one number for a table");
   return Shape(dims);
@@ -38,6 +38,7 @@ int run_model(const Options& options) {
       keras::builtin_model(options.positional()[0], options.integer("classes", 1, 1 << 24),
                            read_shape(options.text("input-shape")));
   const std::string file = options.required("output");
+  check_output_file(file, {".json"});
   write_file_atomically(file, json.dump(1) + "\n");
   info(
       "{} is written; train it with: stoker train --model {} --train DATA   (images of bytes: "

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "lib/base/error.h"
+#include "lib/base/files.h"
 #include "lib/base/text.h"
 
 namespace stoker::trainer {
@@ -54,9 +55,22 @@ void take(const po::parsed_options& parsed, const std::string& where, Values& va
 void take_config_file(const std::string& path, std::span<const OptionSpec> specs,
                       const po::options_description& description, Values& values) {
   std::ifstream file(path);
-  if (!file) throw UserError("cannot read the configuration file", path, "check --config");
+  if (!file || is_directory(path))
+    throw UserError("cannot read the configuration file", path, "check --config");
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  std::string begin(kByteOrderMark.size(), '\0');
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  if (begin != kByteOrderMark) {
+    file.clear();
+    file.seekg(0);
+  }
   try {
-    take(po::parse_config_file(file, description), path, values, nullptr);
+    Values in_file;
+    take(po::parse_config_file(file, description), path, in_file, nullptr);
+    for (const char* name : {"config", "help"})
+      if (in_file.contains(name))
+        throw UserError("an option of the command line alone", path + ": " + name, "remove the line");
+    values.merge(in_file);
   } catch (const po::unknown_option& e) {
     throw UserError("unknown option '" + e.get_option_name() + "'", path,
                     "known are " + known_options(specs));

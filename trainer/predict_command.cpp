@@ -4,6 +4,7 @@
 #include "trainer/agree.h"
 #include "trainer/command.h"
 #include "trainer/inference.h"
+#include "trainer/output_file.h"
 #include "trainer/prediction_writer.h"
 
 namespace stoker::trainer {
@@ -52,6 +53,8 @@ void predict(const InferenceSetup& setup, std::int64_t batch_size, PredictionWri
 int run_predict(const Options& options) {
   options.no_positional();
   const std::string file = options.required("output");
+  check_output_file(file, {".h5", ".hdf5", ".npy", ".csv"});
+  refuse_to_overwrite(file, {options.required("model"), options.required("data"), options.text("weights")});
   return run_on_ranks(kStartTimeout, [&](comm::Communicator& communicator) {
     agree(communicator, [&] {
       if (communicator.rank() != 0) return;  // one rank writes one file; the others only wait

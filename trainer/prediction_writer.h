@@ -18,7 +18,7 @@ class PredictionWriter {
   virtual void finish() = 0;
 };
 
-// Throws UserError for another extension, and for a csv of rows of more than one axis.
+// `path` is one that check_output_file() has passed. Throws UserError for a csv of rows of more than one axis.
 std::unique_ptr<PredictionWriter> make_prediction_writer(const std::string& path, std::int64_t rows,
                                                          const Shape& row);
 

@@ -34,9 +34,22 @@ std::string named(const std::string& directory) {
   return path;
 }
 
+// A run that starts afresh writes over nothing that somebody may want: the model of a run whose checkpoints are gone, files of
+// another program. What an attempt leaves that failed before its first checkpoint is no obstacle.
+void refuse_files_to_lose(const std::string& output) {
+  if (path_exists(output + "/model.h5"))
+    throw UserError("there is a model, but no checkpoint to go on from", output + "/model.h5",
+                    "give a new --output, or move the folder away");
+  if (path_exists(output + "/run.json")) return;
+  for (const char* name : {"/metrics.jsonl", "/report.txt", "/report.json"})
+    if (path_exists(output + name))
+      throw UserError("the folder holds files, but not of a run", output + name, "give a new --output");
+}
+
 // Rank 0's part; "" for a fresh start.
 std::string choose(const TrainOptions& options) {
   const std::string own = options.output + "/checkpoints";
+  if (checkpoint::list(own).empty()) refuse_files_to_lose(options.output);
   if (options.resume == Resume::never) {
     if (!checkpoint::list(own).empty())
       throw UserError("--resume never, but there are checkpoints of a run", own,

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "lib/base/log.h"
 #include "lib/base/text.h"
 
 namespace stoker::trainer {
@@ -50,6 +51,8 @@ std::optional<double> job_end_time() {
     const char* text = std::getenv(name);
     if (text == nullptr) continue;
     if (const std::optional<double> value = parse_double(text); value && *value > 0) return value;
+    say_warning(std::string(name) + "=" + text +
+                " is no time in seconds since 1970: the end of the job is not known");
   }
   return std::nullopt;
 }

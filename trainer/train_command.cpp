@@ -37,6 +37,7 @@ class Attempt {
  private:
   void open_output();
   void resolve();
+  void warn_of_other_bits() const;
   bool is_finished();
   int end_as_finished();
   void build();
@@ -113,6 +114,20 @@ void Attempt::resolve() {
   check_identity(*job_, saved, options_.output);
   state_ = resume_->state;
   state_.validation_due = state_.validation_due && job_->validation;
+  warn_of_other_bits();
+}
+
+// What may differ between attempts, but changes the last bits of the sums.
+void Attempt::warn_of_other_bits() const {
+  const nlohmann::json& saved = resume_->document;
+  if (const int before = saved.value("threads", threads_.threads); before != threads_.threads)
+    say_warning(
+        fmt::format("the checkpoint is of {} compute thread{} a rank, now {}: the last bits will differ; "
+                    "--threads {} keeps them",
+                    before, before == 1 ? "" : "s", threads_.threads, before));
+  const std::string mode = options_.library_all_reduce ? "library" : "tree";
+  if (saved.value("all-reduce", mode) != mode)
+    say_warning("the checkpoint is of a run with another --all-reduce: the last bits will differ");
 }
 
 // All steps are done, and what comes after the last: its validation, and the line that is written after its checkpoint.
@@ -129,7 +144,7 @@ bool Attempt::is_finished() {
 int Attempt::end_as_finished() {
   agree(communicator_, [&] {
     if (!is_root_) return;
-    say_line(fmt::format("{} is done: {} of {} steps; more --epochs or --steps go on from there",
+    say_line(fmt::format("{} is done: {} steps, asked for are {}; more --epochs or --steps go on from there",
                          options_.output, resume_->state.step, job_->total_steps));
     if (path_exists(options_.output + "/model.h5")) return;
     backend_ = make_backend(options_.device, threads_.threads);
@@ -276,7 +291,7 @@ void Attempt::say_what_begins() const {
 
 int Attempt::loop() {
   TrainingLoop loop({*job_, communicator_, *engine_, *store_, evaluator_ ? &*evaluator_ : nullptr, *saver_,
-                     clock_, files_, arena_->data()},
+                     clock_, files_, arena_->data(), threads_.threads},
                     state_, *loader_);
   clock_.end_start_up();
   const int code = [&] {

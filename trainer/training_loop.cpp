@@ -253,9 +253,15 @@ void TrainingLoop::save() {
 
 nlohmann::json TrainingLoop::checkpoint_document() const {
   const Job& job = parts_.job;
-  return {{"state", to_json(state_)},       {"identity", job.identity()},
-          {"total_steps", job.total_steps}, {"options", job.options.as_given},
-          {"model", job.model.to_json()},   {"class_names", job.model.class_names}};
+  return {{"state", to_json(state_)},
+          {"identity", job.identity()},
+          {"total_steps", job.total_steps},
+          {"options", job.options.as_given},
+          {"model", job.model.to_json()},
+          {"class_names", job.model.trained_with.class_names},
+          {"metrics", job.model.trained_with.metrics},
+          {"threads", parts_.threads},
+          {"all-reduce", job.options.library_all_reduce ? "library" : "tree"}};
 }
 
 void TrainingLoop::show(bool epoch_ended) {

@@ -39,6 +39,7 @@ struct LoopParts {
   telemetry::StepClock& clock;
   LoopFiles& files;
   std::byte* arena;
+  int threads;  // compute threads of this rank, for the checkpoint's record
 };
 
 class TrainingLoop {

@@ -43,9 +43,10 @@ std::optional<double> number_in(std::string_view cell) {
 
 class Table {
  public:
-  Table(const DataSpec& spec, std::uint64_t memory_bytes)
+  Table(const DataSpec& spec, const OpenOptions& options)
       : spec_(spec),
-        memory_bytes_(memory_bytes),
+        memory_bytes_(options.memory_bytes),
+        targets_(options.targets),
         stream_(stream_file(DataFile::open(spec.paths[0]))),
         reader_(*stream_, separator_of(spec)) {}
 
@@ -144,7 +145,7 @@ class Table {
                           std::to_string(roles_.size()),
                       path() + ", line " + std::to_string(reader_.line()), "mend the line");
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (roles_[i] == Role::ignored) continue;
+      if (roles_[i] == Role::ignored || (roles_[i] == Role::label && !targets_)) continue;
       if (trim(cells[i]).empty())
         fail("an empty cell", i, "fill it, remove the line, or leave the column out with ignore=");
       if (roles_[i] == Role::feature)
@@ -172,9 +173,9 @@ class Table {
       arrays.names += (roles_[i] == Role::label ? "label " : "") + name + "\n";
       if (roles_[i] == Role::label) where += ", " + column_name(i);
     }
-    if (labels_ == 1)
+    if (targets_ && labels_ == 1)
       label_column_.finish(where, split(spec_.get("classes").value_or(""), '/'), known_classes, arrays);
-    else if (labels_ > 1)
+    else if (targets_ && labels_ > 1)
       arrays.y = records_of(y_, ElementKind::f64, y_dimensions, where);
     arrays.files = spec_.paths;
     return arrays;
@@ -182,6 +183,7 @@ class Table {
 
   const DataSpec& spec_;
   std::uint64_t memory_bytes_;
+  bool targets_;
   std::unique_ptr<ByteStream> stream_;
   CsvReader reader_;
   std::vector<Role> roles_;  // of each column
@@ -198,7 +200,7 @@ class Table {
 Arrays open_csv(const DataSpec& spec, const OpenOptions& options) {
   if (spec.paths.size() != 1)
     throw UserError("one CSV file is wanted", spec.text, "write csv:FILE?label=COLUMN");
-  return Table(spec, options.memory_bytes).read(options.class_names);
+  return Table(spec, options).read(options.class_names);
 }
 
 }  // namespace stoker::data

@@ -102,6 +102,8 @@ std::unique_ptr<Source> open_source(std::string_view text, const OpenOptions& gi
   throw UserError("unknown kind of data '" + spec.kind + "'", text, "see stoker help train");
 }
 
+std::vector<std::string> paths_of(std::string_view text) { return parse_data_spec(text, kinds()).paths; }
+
 std::unique_ptr<Source> slice(std::shared_ptr<const Source> source, std::int64_t begin, std::int64_t end) {
   // A slice of a slice reads the first source: one shift of the indices is enough.
   if (const auto* inner = dynamic_cast<const SliceSource*>(source.get())) {

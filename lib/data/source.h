@@ -108,11 +108,16 @@ struct OpenOptions {
   // Names of text labels in the order of their numbers, so that every file of a run numbers them alike: those
   // of the training data for its validation data. `classes=` in DATA wins. Empty: the file's own, sorted.
   std::vector<std::string> class_names;
+  // False: y will not be read. A CSV file's label columns are then not looked at and may be empty.
+  bool targets = true;
 };
 
 // Throws UserError for what is missing, damaged, of an unknown kind, without samples, or has unknown keys
 // (listing the known ones).
 std::unique_ptr<Source> open_source(std::string_view spec, const OpenOptions& options = {});
+
+// The paths that a text names as DATA: files or folders, whether they exist or not.
+std::vector<std::string> paths_of(std::string_view spec);
 
 // The samples [begin, end) of `source` as a source of their own; begin < end.
 std::unique_ptr<Source> slice(std::shared_ptr<const Source> source, std::int64_t begin, std::int64_t end);

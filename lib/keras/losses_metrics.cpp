@@ -66,6 +66,8 @@ Choice loss_of(const Model& model, const TargetDescription& target,
     check_loss_weights(config_member(model, "loss_weights"), model.origin);
     return {*loss, "the model file"};
   }
+  if (!model.trained_with.loss.empty())
+    return {loss_from_option(model.trained_with.loss), "what the model was trained with"};
   return choose_loss(model, target);
 }
 
@@ -102,8 +104,10 @@ void set_targets(const Model& model, const TargetDescription& target, Objective&
 std::vector<Metric> metrics_of(const Model& model, const MetricContext& context,
                                const std::optional<std::vector<std::string>>& option) {
   std::vector<Metric> found;
-  if (option) {
-    for (const std::string& text : *option) found.push_back(metric_from_option(text, context));
+  const bool has_compile = model.training_config.has_value();
+  if (option || !has_compile) {
+    for (const std::string& text : option ? *option : model.trained_with.metrics)
+      found.push_back(metric_from_option(text, context));
   } else {
     for (const char* key : {"metrics", "weighted_metrics"})  // the same thing: samples have no weights here
       for (Metric& metric : metrics_from_keras(config_member(model, key), context, model.origin))

@@ -1,6 +1,7 @@
 // The objective of a training or an evaluation: which loss, which metrics, and what the targets look like.
 //
-// Sources, first that says something: the options (--loss, --metrics), the file's training_config (Keras 2 and 3 forms), else a
+// Sources, first that says something: the options (--loss, --metrics), the file's training_config (Keras 2 and 3 forms), what the
+// model was trained with here (Model::trained_with), else a
 // choice from the output layer and the labels, which `how` puts in words. Pure functions; thread-safe.
 #pragma once
 

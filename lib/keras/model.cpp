@@ -49,12 +49,13 @@ Model load_from(const ModelFile& file, std::uint64_t seed, const std::optional<S
                     "give the architecture (.json) as the model and this file as --weights");
   Model model = read_architecture(*file.architecture, {file.path, file.keras_major}, data_shape);
   model.training_config = file.training_config;
-  model.class_names = file.class_names;
+  model.trained_with = file.trained_with;
   if (!read_weights(model, *model.tree, file)) {
     const bool unbuilt = !model.tree->input_known;
     if (file.layout != WeightLayout::none && !unbuilt && !model.weights.empty())
       throw UserError("the file has no weights", file.path, "save the model again with Keras");
     draw_weights(model, seed);
+    model.weights_are_drawn = true;
   }
   return model;
 }
@@ -134,9 +135,11 @@ void load_weights(Model& model, const std::string& path) {
     Model source = load_from(file, 0, model.input_shape());
     copy_weights(model, source);
     copy_statistics(model, source);
+    if (model.trained_with.class_names.empty()) model.trained_with = source.trained_with;
   } else if (!read_weights(model, *model.tree, file)) {
     throw UserError("the file has no weights", path, "save the weights again with Keras");
   }
+  model.weights_are_drawn = false;
 }
 
 std::string weights_hash(const Model& model) {

@@ -36,6 +36,13 @@ struct Weight {
   std::vector<float> value;  // Keras layout, row-major; always filled
 };
 
+// What stoker trained a model with: in the .h5 of save_model_h5() and in checkpoints, never in Keras' own files.
+struct TrainedWith {
+  std::vector<std::string> class_names;  // of text labels, by number; empty for other labels
+  std::string loss;                      // as --loss takes it; empty: not known
+  std::vector<std::string> metrics;      // as --metrics takes them
+};
+
 struct ModelTree;  // the architecture as the file has it, nested (model_tree.h)
 
 class Model {
@@ -48,9 +55,10 @@ class Model {
   std::vector<std::vector<std::int64_t>> layer_weights;  // indices into weights, by layer
   std::vector<Call> calls;  // topological order; calls[0] is the input (layer InputLayer)
   std::size_t output_call = 0;
-  std::vector<Weight> weights;  // by layer, in the layer's order: trainable, then non-trainable
+  bool weights_are_drawn = false;  // none came from a file
+  std::vector<Weight> weights;     // by layer, in the layer's order: trainable, then non-trainable
   std::optional<nlohmann::json> training_config;  // as the file has it (compile)
-  std::vector<std::string> class_names;   // of the text labels it was trained with, by number; else empty
+  TrainedWith trained_with;
   std::shared_ptr<const ModelTree> tree;  // how weight files of the same architecture are laid out
 
   const Shape& input_shape() const { return calls[0].shape; }  // without the batch axis
@@ -88,7 +96,8 @@ std::string weights_hash(const Model& model);
 nlohmann::json inspect_json(const Model& model);
 
 // A built-in architecture (mlp, lenet5, convnet, resnet18, resnet50, mobilenetv2, …) as Keras JSON. Throws
-// UserError listing the names. input_shape is H, W, C. None scales its input: train them on numbers of about
+// UserError listing the names. input_shape is H, W, C, or for
+// mlp also one number, the columns of a table. None scales its input: train them on numbers of about
 // unit size (the data's key scale=1/255 for bytes). Those that keras.applications has are the same, names included.
 nlohmann::json builtin_model(const std::string& name, std::int64_t classes, const Shape& input_shape);
 std::vector<std::string> builtin_model_names();

@@ -9,6 +9,8 @@
 namespace stoker::keras {
 namespace {
 
+using Names = std::vector<std::string>;
+
 int major_of_version(const std::string& version, int otherwise) {
   if (version.empty() || version[0] < '0' || version[0] > '9') return otherwise;
   return version[0] >= '3' ? 3 : 2;
@@ -66,7 +68,9 @@ ModelFile open_hdf5(const std::string& path) {
     file.keras_major = keras_major_of(*file.architecture);
     if (const auto training = h5.text_attribute("", "training_config"))
       file.training_config = parse_json(*training, path + ": training_config");
-    file.class_names = h5.text_list_attribute("", kClassNamesAttribute).value_or(std::vector<std::string>());
+    file.trained_with = {h5.text_list_attribute("", kClassNamesAttribute).value_or(Names()),
+                         h5.text_attribute("", kLossAttribute).value_or(""),
+                         h5.text_list_attribute("", kMetricsAttribute).value_or(Names())};
     file.layout = WeightLayout::legacy;
     file.weights_root = "model_weights";
     if (!h5.is_group(file.weights_root))

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "lib/hdf5/hdf5_file.h"
+#include "lib/keras/model.h"
 
 namespace stoker::keras {
 
@@ -26,15 +27,17 @@ struct ModelFile {
   std::string path;
   std::optional<nlohmann::json> architecture;
   std::optional<nlohmann::json> training_config;  // what compile() got
-  std::vector<std::string> class_names;           // of an .h5 of save_model_h5(); else empty
+  TrainedWith trained_with;                       // of an .h5 of save_model_h5()
   int keras_major = 3;                            // the Keras that wrote it
   WeightLayout layout = WeightLayout::none;
   std::optional<hdf5::File> weights;
   std::string weights_root;  // group in `weights`: "model_weights" or ""
 };
 
-// Root attribute of the .h5 files that save_model_h5() writes: Model::class_names. Keras does not look at it.
+// Root attributes of the .h5 files that save_model_h5() writes: TrainedWith. Keras does not look at them.
 inline constexpr const char* kClassNamesAttribute = "stoker_class_names";
+inline constexpr const char* kLossAttribute = "stoker_loss";
+inline constexpr const char* kMetricsAttribute = "stoker_metrics";
 
 // Throws UserError for a file that is missing, damaged or of another kind. Reads the member of a .keras file
 // into memory.

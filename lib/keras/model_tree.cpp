@@ -8,6 +8,7 @@
 #include "lib/keras/call_config.h"
 #include "lib/keras/json_access.h"
 #include "lib/keras/layer_order.h"
+#include "lib/keras/layers/layer_table.h"
 #include "lib/keras/snake_case.h"
 
 namespace stoker::keras {
@@ -156,6 +157,17 @@ class FunctionalReader {
     return config_[key];
   }
 
+  std::vector<CallConfig> calls_of(const nlohmann::json& layer, const std::string& where) const {
+    try {
+      return parse_calls(layer.contains("inbound_nodes") ? layer["inbound_nodes"] : nlohmann::json::array(),
+                         where);
+    } catch (const UserError&) {
+      // That the layer is not known says more than what it is called with.
+      if (!is_model_class(text_or(layer, "class_name", ""))) check_layer_class(layer, context_);
+      throw;
+    }
+  }
+
   void add(const nlohmann::json& json) {
     const std::string name = name_of_layer(json);
     if (name.empty()) malformed("a layer of the functional model has no name", where_);
@@ -167,8 +179,7 @@ class FunctionalReader {
       throw UserError(
           "an operation on tensors outside any layer is not supported", where,
           "use a layer that does the same (Add, Multiply, Rescaling, …) and save the model again");
-    std::vector<CallConfig> calls =
-        parse_calls(json.contains("inbound_nodes") ? json["inbound_nodes"] : nlohmann::json::array(), where);
+    std::vector<CallConfig> calls = calls_of(json, where);
     tree_.layers.push_back(make_tree_layer(json, name, where, context_));
     TreeLayer& layer = tree_.layers.back();
     for (const CallConfig& call : calls)

@@ -58,6 +58,12 @@ void write_versions(hdf5::File& file, const std::string& group) {
   file.write_text_attribute(group, "backend", kBackend);
 }
 
+void write_trained_with(hdf5::File& file, const TrainedWith& with) {
+  if (!with.class_names.empty()) file.write_text_list_attribute("", kClassNamesAttribute, with.class_names);
+  if (!with.loss.empty()) file.write_text_attribute("", kLossAttribute, with.loss);
+  if (!with.metrics.empty()) file.write_text_list_attribute("", kMetricsAttribute, with.metrics);
+}
+
 void write_weights(hdf5::File& file, const Model& model) {
   const std::string root = "model_weights";
   file.make_group(root);
@@ -97,8 +103,7 @@ void save_model_h5(const Model& model, const std::string& path) {
     hdf5::File file = hdf5::File::create(temporary);
     write_versions(file, "");
     file.write_text_attribute("", "model_config", model.to_json().dump());
-    if (!model.class_names.empty())
-      file.write_text_list_attribute("", kClassNamesAttribute, model.class_names);
+    write_trained_with(file, model.trained_with);
     write_weights(file, model);
     file.close();
     sync_path(temporary);

@@ -242,6 +242,80 @@ def _(folder):
     check_user_error(done, "OMP_THREAD_LIMIT")
 
 
+@case("OMP_THREAD_LIMIT where no threads are asked for is obeyed")
+def _(folder):
+    stoker(*train(folder, threads=None), env={"OMP_THREAD_LIMIT": 1}, timeout=60)
+
+
+@case("an output that is an input")
+def _(folder):
+    data = digits(folder)
+    model = folder / "m.h5"
+    model.write_bytes(MLP.read_bytes())
+    numpy.save(folder / "x.npy", numpy.zeros((4, 8, 8, 1), "float32"))
+    (folder / "link.npy").symlink_to(folder / "x.npy")
+    for source, output in ((data, model), (f"npy:{folder}/x.npy", folder / "x.npy"), (folder / "x.npy", folder / "link.npy")):
+        before = output.read_bytes()
+        check_user_error(stoker("predict", "--model", model, "--data", source, "-o", output, expect=None), "overwrite")
+        assert output.read_bytes() == before
+
+
+@case("outputs of the wrong kind or in no folder")
+def _(folder):
+    stoker(*train(folder))
+    for arguments in (["checkpoint", "export", folder / "run", "-o", folder / "m.keras"],
+                      ["model", "mlp", "-o", folder / "m.h5"],
+                      ["predict", "--model", MLP, "--data", digits(folder), "-o", folder / "p.txt"]):
+        check_user_error(stoker(*arguments, expect=None), "ends in")
+        arguments[-1] = folder / "nowhere" / "x"
+        check_user_error(stoker(*arguments, expect=None), "no such folder")
+
+
+@case("an output folder with files that are not of a run, or with a model whose checkpoints are gone")
+def _(folder):
+    for name in ("model.h5", "metrics.jsonl", "report.txt"):
+        foreign = folder / name.replace(".", "-")
+        foreign.mkdir()
+        (foreign / name).write_text("precious")
+        check_user_error(stoker(*train(folder, output=foreign), expect=None), name, "--output")
+        assert (foreign / name).read_text() == "precious"
+
+
+@case("evaluate and predict of an architecture without weights")
+def _(folder):
+    architecture = model_json(folder, lambda layers: None)
+    data = digits(folder)
+    check_user_error(stoker("evaluate", "--model", architecture, "--data", data, expect=None), "no weights")
+    check_user_error(stoker("predict", "--model", architecture, "--data", data, "-o", folder / "p.npy", expect=None),
+                     "no weights")
+
+
+@case("more text labels than outputs, all named")
+def _(folder):
+    stoker("model", "mlp", "--classes", 2, "--input-shape", 1, "-o", folder / "mlp.json")
+    (folder / "a.csv").write_text("a,b\n1,cat\n2,dog\n3,cat \n4,cow\n")
+    check_user_error(stoker(*train(folder, model=folder / "mlp.json", train=folder / "a.csv", batch_size=2), expect=None),
+                     "cat, cow, dog", "2 outputs")
+
+
+@case("configuration files: a byte-order mark is none of the option's name; a folder; options of the command line")
+def _(folder):
+    config = folder / "train.cfg"
+    config.write_bytes(b"\xef\xbb\xbfsteps = 1\n")
+    stoker(*train(folder, steps=None, config=config))
+    check_user_error(stoker(*train(folder, config=folder), expect=None), "configuration", str(folder))
+    config.write_text("help = 1\n")
+    check_user_error(stoker(*train(folder, config=config), expect=None), "help", "command line")
+
+
+@case("an unknown layer is named before the arguments of its call")
+def _(folder):
+    from stoker_testing import run_python
+    run_python("import keras, sys; i = keras.Input((8, 8, 1)); x = keras.layers.RandomFlip()(i, training=True); "
+               "keras.Model(i, keras.layers.Dense(2)(keras.layers.Flatten()(x))).save(sys.argv[1])", folder / "m.keras")
+    check_user_error(stoker(*train(folder, model=folder / "m.keras"), expect=None), "RandomFlip")
+
+
 @case("a task of a Slurm step of four that MPI does not know of")
 def _(folder):
     step = {"SLURM_JOB_ID": 7, "SLURM_STEP_ID": 0, "SLURM_STEPID": 0, "SLURM_NTASKS": 4, "SLURM_STEP_NUM_TASKS": 4,

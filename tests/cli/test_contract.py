@@ -4,6 +4,7 @@
 import functools
 import json
 import re
+import shutil
 import subprocess
 import time
 
@@ -290,12 +291,74 @@ def _(folder):
     run = folder / "run"
     stoker("train", "--model", folder / "mlp.json", "--train", folder / "all.csv", "--optimizer", "adam", "--epochs", 60,
            "--learning-rate", 0.01, "--batch-size", 8, "--output", run, "--log-every", 1000)
-    for model in (run, run / "model.h5"):
-        shown = json.loads(stoker("evaluate", "--model", model, "--data", folder / "cherries.csv", "--metrics", "accuracy",
-                                  "--loss", LOSS, "--json").stdout)
-        assert shown["accuracy"] == 1, shown
+    cherries = folder / "cherries.csv"
+
+    def accuracy(*arguments):
+        shown = stoker("evaluate", "--data", cherries, "--metrics", "accuracy", "--loss", LOSS, "--json", *arguments)
+        return json.loads(shown.stdout)["accuracy"], shown.stderr
+
+    for arguments in (["--model", run], ["--model", run / "model.h5"],
+                      ["--model", folder / "mlp.json", "--weights", run / "model.h5"]):
+        assert accuracy(*arguments)[0] == 1
+    # Training goes on with the model's numbers; a model that does not know them is warned about.
+    further = folder / "further"
+    stoker("train", "--model", run / "model.h5", "--train", cherries, "--learning-rate", 0, "--output", further)
+    assert accuracy("--model", further)[0] == 1
+    run_python("import keras, sys; keras.models.load_model(sys.argv[1]).save(sys.argv[2])", run / "model.h5",
+               folder / "by_keras.keras")
+    assert "classes=" in accuracy("--model", folder / "by_keras.keras")[1]
     (folder / "other.csv").write_text("a,b,fruit\n1,1,durian\n")
     check_user_error(stoker("evaluate", "--model", run, "--data", folder / "other.csv", expect=None), "durian", "other.csv")
+
+
+@case("evaluate takes the loss and the metrics that the run used")
+def _(folder):
+    run = folder / "run"
+    stoker(*without_validation(train(run, epochs=1)), "--validation", data())
+    wanted = metrics(run, "validation")[-1]
+    for model in (run, run / "model.h5"):
+        done = stoker("evaluate", "--model", model, "--data", data(), "--json")
+        shown = json.loads(done.stdout)
+        assert abs(shown["loss"] - wanted["loss"]) < 1e-6 and abs(shown["accuracy"] - wanted["accuracy"]) < 1e-6
+        assert LOSS in done.stderr, done.stderr
+
+
+@case("a run's directory without its checkpoints is its model.h5")
+def _(folder):
+    run = folder / "run"
+    stoker(*train(run, epochs=1))
+    digest = weights_hash(run)
+    shutil.rmtree(run / "checkpoints")
+    assert weights_hash(run) == digest
+    stoker("predict", "--model", run, "--data", data(), "--output", folder / "p.npy")
+    check_user_error(stoker(*train(run, epochs=1), expect=None), "model.h5", "--output")
+    assert weights_hash(run / "model.h5") == digest
+
+
+@case("other threads than before are warned about")
+def _(folder):
+    stoker(*train(folder / "run", epochs=1))
+    done = stoker(*train(folder / "run", epochs=2), "--threads", 2, expect=None)
+    check_user_error(done, "twice")
+    arguments = train(folder / "run", epochs=2)
+    arguments[arguments.index("--threads") + 1] = 2
+    assert "--threads 1 keeps them" in stoker(*arguments).stderr
+
+
+@case("an mlp for a table takes its columns; predict does not look at labels")
+def _(folder):
+    stoker("model", "mlp", "--classes", 3, "--input-shape", 2, "-o", folder / "mlp.json")
+    inputs = json.loads(stoker("inspect", folder / "mlp.json", "--json").stdout)["inputs"]
+    assert inputs[0]["shape"] == [None, 2], inputs
+    (folder / "a.csv").write_text("a,b,label\n1,2,0\n3,4,1\n5,6,2\n")
+    stoker("train", "--model", folder / "mlp.json", "--train", folder / "a.csv", "--output", folder / "run")
+    (folder / "b.csv").write_text("a,b,label\n1,2,\n3,4,x\n")
+    (folder / "c.csv").write_text("a,b\n1,2\n3,4\n")
+    for name in ("b.csv", "c.csv?label=none"):
+        stoker("predict", "--model", folder / "run", "--data", f"csv:{folder}/{name}", "-o", folder / f"{name[0]}.npy")
+    numpy.testing.assert_array_equal(numpy.load(folder / "b.npy"), numpy.load(folder / "c.npy"))
+    check_user_error(stoker("predict", "--model", folder / "run", "--data", folder / "c.csv", "-o", folder / "d.npy",
+                            expect=None), "label=none")
 
 
 @case("a config file is the same options; the command line wins")

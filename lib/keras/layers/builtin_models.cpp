@@ -37,7 +37,7 @@ const BuiltinEntry kBuiltins[] = {
 }  // namespace
 
 Tensor add_mlp(BuiltinWriter& writer, Tensor x) {
-  x = writer.add("Flatten", "flatten", {}, {x});
+  if (writer.input_rank() > 1) x = writer.add("Flatten", "flatten", {}, {x});
   x = writer.add("Dense", "dense1", {{"units", 128}, {"activation", "relu"}}, {x});
   return writer.add("Dense", "dense2", {{"units", 128}, {"activation", "relu"}}, {x});
 }
@@ -118,6 +118,9 @@ json builtin_model(const std::string& name, std::int64_t classes, const Shape& i
   if (classes < 2) {
     throw UserError(std::to_string(classes) + " classes", "--classes", "give at least 2");
   }
+  if (input_shape.rank() == 1 && name != "mlp")
+    throw UserError(name + " takes images", "--input-shape " + to_string(input_shape),
+                    "write HxWxC, or use mlp");
   BuiltinWriter writer(name);
   const Tensor image = writer.input(input_shape);
   Tensor body;

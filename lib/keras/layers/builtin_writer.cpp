@@ -12,7 +12,8 @@ using nlohmann::json;
 BuiltinWriter::Tensor BuiltinWriter::input(const Shape& shape) {
   json batch_shape = json::array({nullptr});
   for (const std::int64_t size : shape.dims()) batch_shape.push_back(size);
-  return add("InputLayer", "image", {{"batch_input_shape", batch_shape}}, {});
+  input_rank_ = shape.rank();
+  return add("InputLayer", shape.rank() == 1 ? "columns" : "image", {{"batch_input_shape", batch_shape}}, {});
 }
 
 BuiltinWriter::Tensor BuiltinWriter::add(const std::string& class_name, const std::string& name, json config,

@@ -24,6 +24,7 @@ class BuiltinWriter {
   explicit BuiltinWriter(std::string model_name) : name_(std::move(model_name)) {}
 
   Tensor input(const Shape& shape);
+  int input_rank() const { return input_rank_; }  // of input()'s shape
   // Throws UserError when the inputs do not fit the layer.
   Tensor add(const std::string& class_name, const std::string& name, nlohmann::json config,
              const std::vector<Tensor>& inputs);
@@ -36,6 +37,7 @@ class BuiltinWriter {
   std::string name_;
   nlohmann::json layers_ = nlohmann::json::array();  // with name and inbound_nodes
   bool chain_ = true;
+  int input_rank_ = 0;
 };
 
 }  // namespace stoker::keras

@@ -90,17 +90,27 @@ std::vector<std::string_view> layer_class_names() {
   return names;
 }
 
-std::unique_ptr<Layer> make_layer(const nlohmann::json& layer, const ParseContext& context) {
-  ConfigReader reader(layer, context);
+namespace {
+
+const LayerEntry& entry_of(const ConfigReader& reader) {
   for (const Refusal& refusal : kRefusals) {
     if (refusal.class_name == reader.class_name()) reader.fail("unsupported layer", refusal.reason);
   }
-  const LayerEntry* entry = find_entry(reader.class_name());
-  if (entry == nullptr) {
-    std::vector<std::string> known;
-    for (const std::string_view name : layer_class_names()) known.emplace_back(name);
-    reader.fail("unknown layer", "the layers known are " + join(known, ", "));
-  }
+  if (const LayerEntry* entry = find_entry(reader.class_name())) return *entry;
+  std::vector<std::string> known;
+  for (const std::string_view name : layer_class_names()) known.emplace_back(name);
+  reader.fail("unknown layer", "the layers known are " + join(known, ", "));
+}
+
+}  // namespace
+
+void check_layer_class(const nlohmann::json& layer, const ParseContext& context) {
+  static_cast<void>(entry_of(ConfigReader(layer, context)));
+}
+
+std::unique_ptr<Layer> make_layer(const nlohmann::json& layer, const ParseContext& context) {
+  ConfigReader reader(layer, context);
+  const LayerEntry* const entry = &entry_of(reader);
   std::unique_ptr<Layer> made = entry->make(reader);
   made->class_name = entry->written_as;
   reader.finish();

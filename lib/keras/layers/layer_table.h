@@ -19,6 +19,9 @@ struct LayerEntry {
 
 std::span<const LayerEntry> layer_entries();
 
+// Throws the UserError of make_layer() for a layer whose class is not known, without a look at its options.
+void check_layer_class(const nlohmann::json& layer, const ParseContext& context);
+
 // The names of all layers, without aliases: for messages and help.
 std::vector<std::string_view> layer_class_names();
 

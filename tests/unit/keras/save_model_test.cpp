@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "lib/hdf5/hdf5_file.h"
+#include "lib/keras/losses_metrics.h"
 #include "tests/unit/keras/keras_testing.h"
 
 namespace stoker::keras {
@@ -32,14 +33,26 @@ TEST(SaveModel, ReadsBackAsTheSameModel) {
   }
 }
 
-TEST(SaveModel, KeepsTheNamesOfTheClasses) {
+TEST(SaveModel, KeepsWhatTheModelWasTrainedWith) {
   Model model = model_from_json(shared_architecture(), "m", 3);
   const std::string path = temporary("classes.h5");
   save_model_h5(model, path);
-  EXPECT_EQ(load_model(path, 0).class_names, Names{});
-  model.class_names = {"a b", "", "ä"};
+  EXPECT_EQ(load_model(path, 0).trained_with.class_names, Names{});
+  EXPECT_FALSE(load_model(path, 0).weights_are_drawn);
+  model.trained_with = {{"a b", "", "ä"}, "huber:delta=0.5", {"mae", "mse"}};
   save_model_h5(model, path);
-  EXPECT_EQ(load_model(path, 0).class_names, model.class_names);
+  const Model again = load_model(path, 0);
+  EXPECT_EQ(again.trained_with.class_names, model.trained_with.class_names);
+  const Objective objective = resolve_objective(again, {false, {4}, 0, "data"}, std::nullopt, std::nullopt);
+  EXPECT_EQ(objective.loss_text, "huber:delta=0.5");
+  ASSERT_EQ(objective.metrics.size(), 2u);
+  EXPECT_EQ(objective.metrics[1].name, "mse");
+  const Objective other = resolve_objective(again, {false, {4}, 0, "data"}, "mean_squared_error", Names{});
+  EXPECT_EQ(other.loss_text, "mean_squared_error");
+  EXPECT_TRUE(other.metrics.empty());
+  Model fresh = model_from_json(shared_architecture(), "m", 3);
+  load_weights(fresh, path);
+  EXPECT_EQ(fresh.trained_with.class_names, model.trained_with.class_names);
 }
 
 // What both Keras versions need, and what one of them refuses.

@@ -9,6 +9,7 @@
 #include "lib/base/error.h"
 #include "lib/base/files.h"
 #include "lib/hdf5/hdf5_file.h"
+#include "trainer/output_file.h"
 
 namespace stoker::trainer {
 namespace {
@@ -48,9 +49,20 @@ TEST(PredictionWriter, Csv) {
 }
 
 TEST(PredictionWriter, RefusesWhatItCannotWrite) {
-  EXPECT_THROW(make_prediction_writer("x.txt", 1, Shape{2}), UserError);
   EXPECT_THROW(make_prediction_writer(testing::TempDir() + "/x.csv", 1, Shape{2, 2}), UserError);
-  EXPECT_THROW(make_prediction_writer("/nonexistent/x.npy", 1, Shape{2}), UserError);
+}
+
+TEST(OutputFile, ExistingFolderKnownEndingNoInput) {
+  const std::string folder = testing::TempDir();
+  EXPECT_NO_THROW(check_output_file(folder + "/x.npy", {".h5", ".npy"}));
+  EXPECT_THROW(check_output_file(folder + "/x.txt", {".h5", ".npy"}), UserError);
+  EXPECT_THROW(check_output_file("/nonexistent/x.npy", {".npy"}), UserError);
+  EXPECT_THROW(check_output_file(folder, {""}), UserError);
+  const std::string input = folder + "/in.npy";
+  write_file_atomically(input, "x");
+  EXPECT_NO_THROW(refuse_to_overwrite(folder + "/new.npy", {input, "", "npy:" + input}));
+  for (const std::string& named : {input, "npy:" + input + "?scale=2", "npy:" + folder + "/y.npy," + input})
+    EXPECT_THROW(refuse_to_overwrite(folder + "/./in.npy", {named}), UserError) << named;
 }
 
 }  // namespace
