@@ -18,8 +18,8 @@ bool has_checkpoints(const std::string& directory);
 // The checkpoint itself, or the newest good one of a run. Throws UserError when there is none.
 std::string newest_checkpoint(const std::string& directory);
 
-// The model of a run's directory: its newest good checkpoint, or its model.h5 where there are no checkpoints (any more); or of one
-// checkpoint. Throws UserError.
+// The model of a run's directory: its newest good checkpoint, or its model.h5 where there are no checkpoints
+// (any more); or of one checkpoint. Throws UserError.
 keras::Model load_run_model(const std::string& directory);
 
 // Verifies what it reads. Throws UserError.

@@ -15,9 +15,9 @@ struct ComputeThreads {
   std::string warning;  // when most of the machine is shut out; else empty
 };
 
-// From --threads, else the affinity mask divided among the ranks that share it, within the cgroup's CPU quota. OMP_NUM_THREADS, if set,
-// is an upper limit. Throws UserError when OMP_THREAD_LIMIT is below what was asked for: a team smaller than asked for
-// hangs oneDNN.
+// From --threads, else the affinity mask divided among the ranks that share it, within the cgroup's CPU
+// quota. OMP_NUM_THREADS, if set, is an upper limit. Throws UserError when OMP_THREAD_LIMIT is below what was
+// asked for: a team smaller than asked for hangs oneDNN.
 ComputeThreads choose_compute_threads(std::optional<int> asked, const comm::LocalRanks& ranks);
 
 }  // namespace stoker::trainer

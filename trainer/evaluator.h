@@ -1,5 +1,5 @@
-// Loss and metrics over a whole data set, sharded over the ranks by virtual rank. The result has the same bits on any number of ranks:
-// every leaf sums its samples in double, and the leaves are added in leaf order.
+// Loss and metrics over a whole data set, sharded over the ranks by virtual rank. The result has the same
+// bits on any number of ranks: every leaf sums its samples in double, and the leaves are added in leaf order.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,8 @@ class Evaluator {
 
   std::int64_t arena_bytes() const { return programs_.arena_bytes(); }
 
-  // A collective. `interrupted` is asked between batches, on all ranks alike; when it says yes the evaluation is given up.
+  // A collective. `interrupted` is asked between batches, on all ranks alike; when it says yes the evaluation
+  // is given up.
   std::optional<Evaluation> run(float* parameters, std::byte* arena,
                                 const std::function<bool()>& interrupted);
 

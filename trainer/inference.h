@@ -27,7 +27,8 @@ struct InferenceSetup {
   Evaluator make_evaluator(comm::Communicator& communicator, std::int64_t batch) const;
 };
 
-// Options model (a file, or a run's directory or checkpoint), weights, data, loss, metrics, threads, device. Throws UserError.
+// Options model (a file, or a run's directory or checkpoint), weights, data, loss, metrics, threads, device.
+// Throws UserError.
 InferenceSetup prepare_inference(const comm::Communicator& communicator, const Options& options,
                                  bool with_targets);
 

@@ -1,4 +1,5 @@
-// `stoker inspect`: what is in a model, a weights file, a checkpoint, a run's directory or data; and what training it would take in memory.
+// `stoker inspect`: what is in a model, a weights file, a checkpoint, a run's directory or data; and what
+// training it would take in memory.
 #include <cstdio>
 
 #include "lib/base/error.h"

@@ -105,8 +105,8 @@ void set_lengths(Job& job) {
   job.total_steps = steps;
 }
 
-// A schedule whose length came from the run's length keeps the length it began with. A longer run has run out of it and needs one
-// that the user gives anew, by its own lengths.
+// A schedule whose length came from the run's length keeps the length it began with. A longer run has run out
+// of it and needs one that the user gives anew, by its own lengths.
 bool has_run_out(const nlohmann::json& saved, std::int64_t total_steps) {
   return saved.is_object() && saved.value("schedule-from-run", std::int64_t{0}) > 0 &&
          total_steps > saved["schedule-from-run"].get<std::int64_t>();

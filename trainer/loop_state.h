@@ -1,5 +1,6 @@
-// The scalar state of a training run: what a checkpoint's JSON document holds beside the tensors. Everything that decides how the run
-// goes on is here, so that a resumed run takes the same steps and writes the same lines.
+// The scalar state of a training run: what a checkpoint's JSON document holds beside the tensors. Everything
+// that decides how the run goes on is here, so that a resumed run takes the same steps and writes the same
+// lines.
 #pragma once
 
 #include <cstdint>

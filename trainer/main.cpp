@@ -1,4 +1,5 @@
-// stoker: the distributed trainer. Finds the subcommand, runs it, and turns what it throws into one line and an exit code.
+// stoker: the distributed trainer. Finds the subcommand, runs it, and turns what it throws into one line and
+// an exit code.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -59,7 +60,8 @@ int dispatch(const std::vector<std::string>& arguments) {
   return command->run(parse_options(command->options(), rest, "stoker " + name));
 }
 
-// Errors that reach this place happened on every rank alike and before MPI started, or after it ended: one rank speaks.
+// Errors that reach this place happened on every rank alike and before MPI started, or after it ended: one
+// rank speaks.
 int fail(const char* line, int code) {
   if (comm::read_launch_environment().speaks()) say_error(line);
   return code;

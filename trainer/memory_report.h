@@ -1,4 +1,5 @@
-// What a rank allocates for training, by part: printed when a run starts, recorded in run.json, and foretold by `stoker inspect
+// What a rank allocates for training, by part: printed when a run starts, recorded in run.json, and foretold
+// by `stoker inspect
 // --batch-size`. All sizes in bytes.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The flat buffers of a run: parameters and the optimizer's slots, with the names under which checkpoints and Keras files know their
-// parts.
+// The flat buffers of a run: parameters and the optimizer's slots, with the names under which checkpoints and
+// Keras files know their parts.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The file that `stoker predict` writes: one row a sample, in order. Kinds by extension: .h5 (dataset "predictions"), .npy, .csv.
+// The file that `stoker predict` writes: one row a sample, in order. Kinds by extension: .h5 (dataset
+// "predictions"), .npy, .csv.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ class PredictionWriter {
   virtual void finish() = 0;
 };
 
-// `path` is one that check_output_file() has passed. Throws UserError for a csv of rows of more than one axis.
+// `path` is one that check_output_file() has passed. Throws UserError for a csv of rows of more than one
+// axis.
 std::unique_ptr<PredictionWriter> make_prediction_writer(const std::string& path, std::int64_t rows,
                                                          const Shape& row);
 

@@ -1,4 +1,5 @@
-// The compiled programs of a run: one for each distinct size of a leaf's microbatch, all working in one arena.
+// The compiled programs of a run: one for each distinct size of a leaf's microbatch, all working in one
+// arena.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@ using GraphMaker = std::function<graph::Graph(std::int64_t n)>;
 
 class Programs {
  public:
-  // Compiles for all leaf sizes that occur when batches of `batch` samples, and the ragged last one of `samples` samples in
-  // all, are split over V leaves. Throws what compile throws. At least one program exists.
+  // Compiles for all leaf sizes that occur when batches of `batch` samples, and the ragged last one of
+  // `samples` samples in all, are split over V leaves. Throws what compile throws. At least one program
+  // exists.
   Programs(backend::Backend& backend, const graph::ParameterLayout& layout, const GraphMaker& make_graph,
            std::int64_t samples, std::int64_t batch, std::int64_t virtual_ranks);
 

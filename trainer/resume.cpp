@@ -34,8 +34,9 @@ std::string named(const std::string& directory) {
   return path;
 }
 
-// A run that starts afresh writes over nothing that somebody may want: the model of a run whose checkpoints are gone, files of
-// another program. What an attempt leaves that failed before its first checkpoint is no obstacle.
+// A run that starts afresh writes over nothing that somebody may want: the model of a run whose checkpoints
+// are gone, files of another program. What an attempt leaves that failed before its first checkpoint is no
+// obstacle.
 void refuse_files_to_lose(const std::string& output) {
   if (path_exists(output + "/model.h5"))
     throw UserError("there is a model, but no checkpoint to go on from", output + "/model.h5",

@@ -18,9 +18,9 @@ struct ResumePoint {
   LoopState state;
 };
 
-// A collective. Nothing for a fresh start. Warns of newer checkpoints that are damaged. Ends all ranks with a UserError where there are
-// checkpoints but no good one, where --resume never meets checkpoints in the output directory, and where some rank cannot see
-// what rank 0 sees (no shared file system).
+// A collective. Nothing for a fresh start. Warns of newer checkpoints that are damaged. Ends all ranks with a
+// UserError where there are checkpoints but no good one, where --resume never meets checkpoints in the output
+// directory, and where some rank cannot see what rank 0 sees (no shared file system).
 std::optional<ResumePoint> find_resume_point(comm::Communicator& communicator, const TrainOptions& options);
 
 // A collective: every rank loads all tensors, verifying checksums.

@@ -21,14 +21,16 @@ class Saver {
   // After a step whose votes were summed: commits or gives up the save under way. The same on all ranks.
   void after_step(float durable, float failed);
 
-  // Starts a save, on all ranks alike; one that is under way is finished first. Blocks for the copy, and for that.
+  // Starts a save, on all ranks alike; one that is under way is finished first. Blocks for the copy, and for
+  // that.
   void begin(std::int64_t step, std::span<const checkpoint::TensorSource> tensors,
              const nlohmann::json& state);
-  // A collective: blocks until the save under way is committed or has failed, on all ranks. Returns, on all alike, why it failed: "" if it
-  // did not.
+  // A collective: blocks until the save under way is committed or has failed, on all ranks. Returns, on all
+  // alike, why it failed: "" if it did not.
   std::string finish();
 
-  // The step of the last save that was begun, or of the checkpoint that the run was resumed from; −1 for none.
+  // The step of the last save that was begun, or of the checkpoint that the run was resumed from; −1 for
+  // none.
   std::int64_t last_step() const { return last_step_; }
   void mark_best(std::int64_t step) { writer_.mark_best(step); }
   double last_save_seconds() const { return writer_.last_save_seconds(); }

@@ -9,8 +9,8 @@ namespace {
 using telemetry::Phase;
 using telemetry::StepClock;
 
-// Buckets small enough that the first leaves while most of the backward pass is still to come, large enough that their latency does
-// not count.
+// Buckets small enough that the first leaves while most of the backward pass is still to come, large enough
+// that their latency does not count.
 constexpr std::int64_t kSmallestBucket = std::int64_t{64} << 10;  // floats
 constexpr std::int64_t kLargestBucket = std::int64_t{2} << 20;
 

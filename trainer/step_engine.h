@@ -1,9 +1,10 @@
-// One training step on this rank: its leaves forward and backward, the fixed tree over all leaves beside the backward pass, and
-// what the step's tail brought along (DESIGN §4).
+// One training step on this rank: its leaves forward and backward, the fixed tree over all leaves beside the
+// backward pass, and what the step's tail brought along (DESIGN §4).
 //
-// A gradient slot is a flat fp32 buffer [gradients of the trainable parameters | statistics of the graph | votes]. Leaves fill
-// slots, merges add them in tree order, and buckets of the last leaf's slot go to the communicator as soon as the backward pass
-// has finished with them; the tail rides in the last bucket. Nothing is allocated in run().
+// A gradient slot is a flat fp32 buffer [gradients of the trainable parameters | statistics of the graph |
+// votes]. Leaves fill slots, merges add them in tree order, and buckets of the last leaf's slot go to the
+// communicator as soon as the backward pass has finished with them; the tail rides in the last bucket.
+// Nothing is allocated in run().
 #pragma once
 
 #include <array>
@@ -40,8 +41,9 @@ class StepEngine {
              const graph::ParameterLayout& layout, std::int64_t virtual_ranks, telemetry::StepClock& clock,
              float* parameters, std::byte* arena);
 
-  // Runs the step on `batch`; afterwards gradients() is the gradient of the global batch's mean loss, statistics() are the sums over its
-  // samples, votes() the sums over ranks, on all ranks alike. `step` counts from 1.
+  // Runs the step on `batch`; afterwards gradients() is the gradient of the global batch's mean loss,
+  // statistics() are the sums over its samples, votes() the sums over ranks, on all ranks alike. `step`
+  // counts from 1.
   void run(const data::StepBatch& batch, std::uint64_t seed, std::int64_t step, const Votes& mine);
 
   const float* gradients() const;
@@ -52,7 +54,8 @@ class StepEngine {
   const graph::Graph& graph() const { return programs_.graph(); }
   float vote(Vote which) const { return tail_[statistics_size_ + static_cast<std::size_t>(which)]; }
 
-  // After a step whose loss is not finite: where it began on this rank, if here. Parameters must be those of the step.
+  // After a step whose loss is not finite: where it began on this rank, if here. Parameters must be those of
+  // the step.
   std::optional<std::string> find_non_finite(const data::StepBatch& batch, std::uint64_t seed,
                                              std::int64_t step);
 

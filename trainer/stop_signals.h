@@ -1,8 +1,10 @@
-// What asks a run to stop or to save early. Handlers only set flags; the training loop reads them once a step and puts its vote into
-// the step's reduction, so that all ranks act alike (DESIGN §4, facts in doc/design.md).
+// What asks a run to stop or to save early. Handlers only set flags; the training loop reads them once a step
+// and puts its vote into the step's reduction, so that all ranks act alike (DESIGN §4, facts in
+// doc/design.md).
 //
 //   SIGTERM, SIGINT, SIGUSR1     stop: finish the step, save, exit 75
-//   SIGCONT from the parent      the launcher is about to end the job (mpirun sends it a second before SIGTERM): save, go on
+//   SIGCONT from the parent      the launcher is about to end the job (mpirun sends it a second before
+//                                SIGTERM): save, go on
 //   the job's end                stop, a margin before it
 #pragma once
 
@@ -11,8 +13,8 @@
 
 namespace stoker::trainer {
 
-// Installs the handlers for the life of the process. Call once, before threads are started and after MPI_Init, which sets handlers of
-// its own.
+// Installs the handlers for the life of the process. Call once, before threads are started and after
+// MPI_Init, which sets handlers of its own.
 void install_stop_signals();
 
 bool stop_requested();     // a stop signal has come

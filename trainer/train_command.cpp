@@ -1,4 +1,5 @@
-// `stoker train`: puts a run together and ends it. The parts: job.h (what is asked for), resume.h (where to begin), training_loop.h (the steps).
+// `stoker train`: puts a run together and ends it. The parts: job.h (what is asked for), resume.h (where to
+// begin), training_loop.h (the steps).
 #include <sys/resource.h>
 
 #include <fstream>
@@ -130,7 +131,8 @@ void Attempt::warn_of_other_bits() const {
     say_warning("the checkpoint is of a run with another --all-reduce: the last bits will differ");
 }
 
-// All steps are done, and what comes after the last: its validation, and the line that is written after its checkpoint.
+// All steps are done, and what comes after the last: its validation, and the line that is written after its
+// checkpoint.
 bool Attempt::is_finished() {
   if (!resume_ || state_.step < job_->total_steps || state_.validation_due) return false;
   if (state_.since_line.weight == 0) return true;
@@ -218,7 +220,8 @@ void Attempt::begin_files() {
   if (files_.metrics->missing_bytes() > 0)
     say_warning(options_.output +
                 "/metrics.jsonl has lost lines that it had at the checkpoint: they stay lost");
-  // What the checkpoint counts as not yet written goes from the earlier attempts' events too, as from metrics.jsonl.
+  // What the checkpoint counts as not yet written goes from the earlier attempts' events too, as from
+  // metrics.jsonl.
   const std::int64_t first_train = state_.step + (state_.since_line.weight > 0 ? 0 : 1),
                      first_validation = state_.step + (state_.validation_due ? 0 : 1);
   files_.train_events =
@@ -259,7 +262,8 @@ void Attempt::begin_record() {
   record_->start(run, state_.step);
 }
 
-// Images of bytes given to a network that expects numbers of unit size hardly train: the commonest mistake of a first run.
+// Images of bytes given to a network that expects numbers of unit size hardly train: the commonest mistake of
+// a first run.
 bool has_unscaled_bytes(const Job& job) {
   const data::Description& d = job.train->description();
   if (d.x_element.kind != data::ElementKind::u8 || d.x_shape.rank() < 2) return false;

@@ -47,8 +47,8 @@ int TrainingLoop::run() {
   const bool done = going_on;
   const StepClock::Scope in(parts_.clock, Phase::checkpoint_stall);
   if (parts_.saver.last_step() != state_.step || state_.step == first_validation) save();
-  // A line of the steps since the last one. It comes after the checkpoint: a longer run that goes on from that one has no line
-  // here, as one that was never interrupted.
+  // A line of the steps since the last one. It comes after the checkpoint: a longer run that goes on from
+  // that one has no line here, as one that was never interrupted.
   if (done && state_.since_line.weight > 0) write_train_line();
   if (const std::string failure = parts_.saver.finish(); !failure.empty()) end_without_checkpoint(failure);
   return done ? kExitDone : kExitStoppedWithCheckpoint;

@@ -1,4 +1,5 @@
-// The training loop: steps, metric lines, validation, checkpoints, stops. All ranks run it alike; rank 0 alone writes lines.
+// The training loop: steps, metric lines, validation, checkpoints, stops. All ranks run it alike; rank 0
+// alone writes lines.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +47,8 @@ class TrainingLoop {
  public:
   TrainingLoop(const LoopParts& parts, LoopState state, data::Loader& loader);
 
-  // Trains to the end of the job (kExitDone) or to a stop with a checkpoint (kExitStoppedWithCheckpoint). Throws EndTogether on a
-  // loss that is not finite and when the last checkpoint could not be written.
+  // Trains to the end of the job (kExitDone) or to a stop with a checkpoint (kExitStoppedWithCheckpoint).
+  // Throws EndTogether on a loss that is not finite and when the last checkpoint could not be written.
   int run();
 
   const LoopState& state() const { return state_; }

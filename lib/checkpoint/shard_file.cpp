@@ -41,7 +41,8 @@ HostBuffer image_of(const Hdf5Layout& layout) {
   return image;
 }
 
-// Fixes where everything lies in the shard that holds these slices: sets their offsets, returns that of the index.
+// Fixes where everything lies in the shard that holds these slices: sets their offsets, returns that of the
+// index.
 std::uint64_t lay_out(Hdf5Layout& layout, std::span<const TensorInfo> tensors, std::vector<Slice>& slices) {
   for (std::size_t i = 0; i < slices.size(); ++i)
     slices[i].offset =

@@ -12,7 +12,8 @@
 //   begin         all ranks in the same step, when no rank is busy(): vote on it, rank 0 commits
 //                 while others are idle
 //   all ranks     state() == durable? state() == failed? are the votes
-//   any failed    all ranks: abandon() removes what this save wrote, older checkpoints stay; message() is a warning
+//   any failed    all ranks: abandon() removes what this save wrote, older checkpoints stay; message() is a
+//                 warning
 //   all durable   rank 0: commit(), the others: release()
 //   rank 0        state() becomes committed or failed in the background; the next begin() or release() ends it
 //

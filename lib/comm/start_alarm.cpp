@@ -13,8 +13,8 @@ namespace stoker::comm {
 
 StartAlarm::StartAlarm(double seconds, int rank) {
   if (seconds <= 0) return;
-  // mpirun takes up to 2 s to end the ranks that are left after the first one has gone. Ticks are counted, not
-  // time: a rank that was stopped itself and is let go on has not waited.
+  // mpirun takes up to 2 s to end the ranks that are left after the first one has gone. Ticks are counted,
+  // not time: a rank that was stopped itself and is let go on has not waited.
   static constexpr double kTick = 0.05;
   const auto ticks = static_cast<std::int64_t>((seconds + 3.0 * std::min(rank, 10)) / kTick);
   thread_ = std::thread([this, ticks, seconds, rank] {

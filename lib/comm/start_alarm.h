@@ -1,4 +1,5 @@
-// Guards the start of MPI: while a rank is in MPI_Init nothing can tell it that a peer will never come, and it would wait for ever.
+// Guards the start of MPI: while a rank is in MPI_Init nothing can tell it that a peer will never come, and
+// it would wait for ever.
 #pragma once
 
 #include <condition_variable>
@@ -7,9 +8,9 @@
 
 namespace stoker::comm {
 
-// From its construction until disarm() or its destruction: when `seconds` have passed, prints one line and ends this process with
-// exit code 1, upon which the launcher ends the others. The ranks wait a little longer one after the other, so that one of them
-// speaks. Owns a thread. seconds ≤ 0: no alarm.
+// From its construction until disarm() or its destruction: when `seconds` have passed, prints one line and
+// ends this process with exit code 1, upon which the launcher ends the others. The ranks wait a little longer
+// one after the other, so that one of them speaks. Owns a thread. seconds ≤ 0: no alarm.
 class StartAlarm {
  public:
   StartAlarm(double seconds, int rank);

@@ -15,12 +15,15 @@
 //   cifar100  a folder of cifar-100-binary, or files      part labels
 //   csv       a table, a sample a line                    label header separator ignore classes
 //
-//   x=NAME y=NAME     datasets or members; by default x, x_train, images, data … and y, y_train, labels,
-//   target …; y=none: no y part=train|test   [train] labels=fine|coarse [fine] label=COLUMN      name or
-//   number from 0, several with '/'; none: no label [the last column] header=1|0        [found from the first
-//   line] separator=C       a character or tab, comma, semicolon, space, pipe [a tab in *.tsv, else a comma]
-//   ignore=COLUMN/…   columns that are no features
-//   classes=A/B/…     names of text labels in the order of their numbers [all names of the file, sorted]
+//   x=NAME y=NAME       datasets or members; by default x, x_train, images, data … and y, y_train, labels,
+//                       target …; y=none: no y
+//   part=train|test     [train]
+//   labels=fine|coarse  [fine]
+//   label=COLUMN        name or number from 0, several with '/'; none: no label [the last column]
+//   header=1|0          [found from the first line]
+//   separator=C         a character or tab, comma, semicolon, space, pipe [a tab in *.tsv, else a comma]
+//   ignore=COLUMN/…     columns that are no features
+//   classes=A/B/…       names of text labels in the order of their numbers [all names of the file, sorted]
 //
 //   common keys, applied to x in this order:
 //   rows=A-B          only these samples, B included; rows=A- to the end

@@ -38,7 +38,8 @@
 //       the sum over samples of the per-sample loss, which is a mean over all axes but the batch (and the
 //       classes, for the categorical ones); d_prediction = loss_seed · ∂sum/∂prediction (training).
 //       target is int32 of prediction's shape without its last axis for the sparse ones, else fp32 of
-//       prediction's shape. With ε = 1e-7, from probabilities p (from logits: log-sum-exp and its like for the sigmoid):
+//       prediction's shape. With ε = 1e-7, from probabilities p (from logits: log-sum-exp and its like for
+//       the sigmoid):
 //         categorical         p ← p/Σp, then clipped to [ε, 1 − ε]; −Σ target·log p
 //         sparse categorical  p ← clipped to [ε, 1 − ε], then p/Σp; −log p[target]
 //         binary              p ← clipped to [ε, 1 − ε]; −target·log p − (1 − target)·log(1 − p)

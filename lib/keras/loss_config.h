@@ -13,8 +13,8 @@ namespace stoker::keras {
 // unknown names and keys and for values that are not honoured.
 graph::LossAttributes loss_from_option(const std::string& text);
 
-// "loss" of a training_config: a name, {"class_name", "config"}, or one of them in a list or by output. `file`
-// is for messages. Nothing for null. Throws UserError for a loss or option that is not honoured.
+// "loss" of a training_config: a name, {"class_name", "config"}, or one of them in a list or by output.
+// `file` is for messages. Nothing for null. Throws UserError for a loss or option that is not honoured.
 std::optional<graph::LossAttributes> loss_from_keras(const nlohmann::json& loss, const std::string& file);
 
 // "sparse_categorical_crossentropy:from_logits=true": equal texts, equal losses; loss_from_option() reads it.

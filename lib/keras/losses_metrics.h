@@ -1,7 +1,7 @@
 // The objective of a training or an evaluation: which loss, which metrics, and what the targets look like.
 //
-// Sources, first that says something: the options (--loss, --metrics), the file's training_config (Keras 2 and 3 forms), what the
-// model was trained with here (Model::trained_with), else a
+// Sources, first that says something: the options (--loss, --metrics), the file's training_config (Keras 2
+// and 3 forms), what the model was trained with here (Model::trained_with), else a
 // choice from the output layer and the labels, which `how` puts in words. Pure functions; thread-safe.
 #pragma once
 
@@ -40,8 +40,8 @@ struct Objective {
   std::int64_t classes = 0;   // labels must lie in [0, classes); 0: no such limit
 };
 
-// Throws UserError: unknown names or keys, an option of a loss that is not honoured, targets that fit neither loss nor output
-// (float labels for a sparse loss, a shape that the output does not have).
+// Throws UserError: unknown names or keys, an option of a loss that is not honoured, targets that fit neither
+// loss nor output (float labels for a sparse loss, a shape that the output does not have).
 Objective resolve_objective(const Model& model, const TargetDescription& target,
                             const std::optional<std::string>& loss,
                             const std::optional<std::vector<std::string>>& metrics);

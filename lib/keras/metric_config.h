@@ -15,8 +15,8 @@ struct MetricContext {
   std::int64_t last_axis = 1;  // of the output
 };
 
-// `NAME[:k=v,…]` of --metrics. Throws UserError for unknown names and keys, and for a metric that does not fit
-// the targets ("categorical_accuracy" of class numbers).
+// `NAME[:k=v,…]` of --metrics. Throws UserError for unknown names and keys, and for a metric that does not
+// fit the targets ("categorical_accuracy" of class numbers).
 Metric metric_from_option(const std::string& text, const MetricContext& context);
 
 // "metrics" of a training_config, in any of the forms that Keras 2 and 3 write. One that is not supported or

@@ -36,7 +36,8 @@ struct Weight {
   std::vector<float> value;  // Keras layout, row-major; always filled
 };
 
-// What stoker trained a model with: in the .h5 of save_model_h5() and in checkpoints, never in Keras' own files.
+// What stoker trained a model with: in the .h5 of save_model_h5() and in checkpoints, never in Keras' own
+// files.
 struct TrainedWith {
   std::vector<std::string> class_names;  // of text labels, by number; empty for other labels
   std::string loss;                      // as --loss takes it; empty: not known
@@ -98,7 +99,8 @@ nlohmann::json inspect_json(const Model& model);
 // A built-in architecture (mlp, lenet5, convnet, resnet18, resnet50, mobilenetv2, …) as Keras JSON. Throws
 // UserError listing the names. input_shape is H, W, C, or for
 // mlp also one number, the columns of a table. None scales its input: train them on numbers of about
-// unit size (the data's key scale=1/255 for bytes). Those that keras.applications has are the same, names included.
+// unit size (the data's key scale=1/255 for bytes). Those that keras.applications has are the same, names
+// included.
 nlohmann::json builtin_model(const std::string& name, std::int64_t classes, const Shape& input_shape);
 std::vector<std::string> builtin_model_names();
 

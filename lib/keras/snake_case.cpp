@@ -8,8 +8,8 @@ bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_small(char c) { return c >= 'a' && c <= 'z'; }
 bool is_word(char c) { return is_capital(c) || is_small(c) || (c >= '0' && c <= '9') || c == '_'; }
 
-// '_' between any character and a capitalised word: what re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name) does. A match takes
-// the character before the word with it, so a word directly behind another is not parted here.
+// '_' between any character and a capitalised word: what re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name) does. A
+// match takes the character before the word with it, so a word directly behind another is not parted here.
 std::string part_words(std::string_view name) {
   std::string parted;
   for (size_t i = 0; i < name.size();) {

@@ -55,8 +55,7 @@ class Schedule {
 // of the run:
 //   constant[:warmup_steps=W]
 //   step:boundaries=B/B/…,values=V/V/…           one value more than boundaries; or factor=F instead of
-//   values: the
-//                                                rate times F at every boundary
+//                                                values: the rate times F at every boundary
 //   cosine[:decay_steps=D][,alpha=A]             D is otherwise the run's steps less the warm-up
 //   exponential:decay_steps=D,decay_rate=R[,staircase=true]
 // and with each warmup_steps=W, warmup_start=S (0): a linear warm-up from S. `cosine` also takes Keras'

@@ -44,7 +44,7 @@ struct Advice {
 //   all-reduce on the wire saves s/2: a batch twice as large halves the number of reductions a sample
 //   checkpoint stall, evaluation, logging   save s/2: half as often
 //   idle cores             saves 0.8 · c · (1 − threads / cores), c the share of computing: threads rarely
-//   scale fully
+//                          scale fully
 std::optional<Advice> best_advice(const RunFigures& figures);
 
 // report.json. Times in seconds, the mean over ranks; "breakdown" sums to "wall_seconds".

@@ -1,5 +1,5 @@
-// Pairs of ops that the CPU runs otherwise than one after the other. Numbers are those of the separate ops but
-// for rounding.
+// Pairs of ops that the CPU runs otherwise than one after the other. Numbers are those of the separate ops
+// but for rounding.
 #pragma once
 
 #include <cstddef>

@@ -56,8 +56,8 @@ class CpuProgram final : public Program {
   std::unique_ptr<Kernel> make_kernel(const CompileContext& context);
 
   graph::Graph graph_;
-  // What the memory is planned for: of a pair that runs as one kernel, the first op has no inputs and outputs,
-  // and the second reads what the first did.
+  // What the memory is planned for: of a pair that runs as one kernel, the first op has no inputs and
+  // outputs, and the second reads what the first did.
   graph::Graph planned_;
   std::vector<Fusion> fusions_;
   const Functions& functions_;

@@ -1,5 +1,5 @@
-// Residual networks and MobileNetV2. Names and options are those of keras.applications where it has the model, so
-// that its weight files fit.
+// Residual networks and MobileNetV2. Names and options are those of keras.applications where it has the
+// model, so that its weight files fit.
 #include <algorithm>
 #include <string>
 

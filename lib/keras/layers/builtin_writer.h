@@ -1,8 +1,9 @@
 // Writes the Keras JSON of a model layer by layer.
 //
-// Each layer is made and built as one read from a file is, so shapes are known and checked as it is added, and
-// its config is complete and in the dialect common to Keras 2 and 3. The outermost object is {"module":
-// "keras", "class_name": "Sequential" or "Model"}, which both take ("Functional" has no module that both know).
+// Each layer is made and built as one read from a file is, so shapes are known and checked as it is added,
+// and its config is complete and in the dialect common to Keras 2 and 3. The outermost object is {"module":
+// "keras", "class_name": "Sequential" or "Model"}, which both take ("Functional" has no module that both
+// know).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -29,8 +30,8 @@ class BuiltinWriter {
   Tensor add(const std::string& class_name, const std::string& name, nlohmann::json config,
              const std::vector<Tensor>& inputs);
 
-  // A model of one input, the first layer, and one output. A Sequential where each layer was called on the one
-  // added before it.
+  // A model of one input, the first layer, and one output. A Sequential where each layer was called on the
+  // one added before it.
   nlohmann::json finish(const Tensor& output) const;
 
  private:

@@ -65,7 +65,8 @@ class ConfigReader {
   std::set<std::string, std::less<>> read_;
 };
 
-// The whole number in (−2^31, 2^31) that a value is (3.0 counts: some writers give it so); nothing if it is none.
+// The whole number in (−2^31, 2^31) that a value is (3.0 counts: some writers give it so); nothing if it is
+// none.
 std::optional<std::int64_t> whole_number(const nlohmann::json& value);
 
 // A value in one line of at most about 80 characters, for messages.

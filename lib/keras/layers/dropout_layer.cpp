@@ -5,7 +5,8 @@ namespace stoker::keras {
 
 namespace {
 
-// The run's seed rules, not the config's: the mask depends on the step and the sample's leaf (lib/graph/random.h).
+// The run's seed rules, not the config's: the mask depends on the step and the sample's leaf
+// (lib/graph/random.h).
 class DropoutLayer final : public LayerBase {
  public:
   explicit DropoutLayer(ConfigReader& reader) : LayerBase(reader), rate_(reader.number("rate")) {

@@ -113,8 +113,9 @@ void fill_variance_scaling(std::vector<float>& w, const Shape& shape, const json
   }
 }
 
-// The rows of a (rows × columns, rows ≤ columns) normal matrix made orthonormal by Gram and Schmidt, twice for
-// accuracy. It is the Q of a QR decomposition whose R has a positive diagonal, hence uniformly distributed.
+// The rows of a (rows × columns, rows ≤ columns) normal matrix made orthonormal by Gram and Schmidt, twice
+// for accuracy. It is the Q of a QR decomposition whose R has a positive diagonal, hence uniformly
+// distributed.
 void orthonormalize(std::vector<double>& a, std::size_t rows, std::size_t columns) {
   for (std::size_t r = 0; r < rows; ++r) {
     double* row = &a[r * columns];

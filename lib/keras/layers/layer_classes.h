@@ -1,5 +1,5 @@
-// The functions of the layer table that are not declared with their own helpers. Each reads the config that its
-// class has in Keras 2 and 3 and throws UserError for what it does not honour.
+// The functions of the layer table that are not declared with their own helpers. Each reads the config that
+// its class has in Keras 2 and 3 and throws UserError for what it does not honour.
 #pragma once
 
 #include <memory>

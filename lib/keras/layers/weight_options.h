@@ -9,8 +9,8 @@
 
 namespace stoker::keras {
 
-// Reads PREFIX_initializer, PREFIX_regularizer and PREFIX_constraint into a weight called `weight_name`, whose
-// shape is not set. Throws UserError for those that are not honoured.
+// Reads PREFIX_initializer, PREFIX_regularizer and PREFIX_constraint into a weight called `weight_name`,
+// whose shape is not set. Throws UserError for those that are not honoured.
 WeightSpec read_weight(ConfigReader& reader, const std::string& prefix, const std::string& weight_name,
                        const std::string& default_initializer);
 
