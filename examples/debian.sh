@@ -7,8 +7,8 @@ build_packages=(
   nlohmann-json3-dev openmpi-bin zlib1g-dev
 )
 
-# need_packages NAME…: installs those that are not installed, as root or through sudo. Ends the script with
-# what to do where neither is possible.
+# need_packages NAME…: installs those that are not installed, as root or through sudo, and starts none of their
+# daemons. Ends the script with what to do where neither is possible.
 need_packages() {
   local missing=() as_root=() name
   for name in "$@"; do
@@ -20,7 +20,15 @@ need_packages() {
     as_root=(sudo)
   fi
   echo "installing Debian packages: ${missing[*]}"
-  "${as_root[@]}" apt-get -qq update
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get -qq install --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}" >/dev/null
+  (
+    # Without this file, which may stand there already, Debian starts the daemons that it installs.
+    policy=/usr/sbin/policy-rc.d
+    if [[ ! -e $policy ]]; then
+      trap '"${as_root[@]}" rm -f "$policy"' EXIT
+      printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" install -m 755 /dev/stdin "$policy"
+    fi
+    "${as_root[@]}" apt-get -qq update
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get -qq install --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}" >/dev/null
+  )
 }

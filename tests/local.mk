@@ -2,7 +2,7 @@
 EXTRA_DIST += \
 	%D%/run %D%/suites.py %D%/requirements.txt %D%/stoker_testing.py \
 	%D%/bench/run %D%/bench/requirements.txt %D%/bench/bench.py %D%/bench/peer_keras.py %D%/bench/peer_torch.py \
-	%D%/cli %D%/exactness %D%/faults %D%/golden %D%/learning %D%/sanitizers
+	%D%/cli %D%/cluster %D%/exactness %D%/faults %D%/golden %D%/learning %D%/sanitizers
 
 # Built on request: by the tsan suite of tests/run, by tests/bench/run.
 EXTRA_PROGRAMS += tests/sanitizers/planted_race tests/bench/bare_convnet

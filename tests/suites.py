@@ -204,6 +204,7 @@ SUITES = {
     "learning": lambda: scripts("learning"),
     "exactness": lambda: scripts("exactness"),
     "faults": lambda: scripts("faults"),
+    "cluster": lambda: scripts("cluster"),
     "asan": address_sanitizer,
     "tsan": thread_sanitizer,
     "distcheck": distcheck,
