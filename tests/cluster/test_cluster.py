@@ -23,9 +23,9 @@ from hosts import describe
 from stoker_testing import (EXIT_DONE, EXIT_STOPPED, SOURCE, STOKER, Skip, add_case, check_user_error, is_running, main,
                             session_folder, stoker, weights_hash)
 
-TRAIN = ["train", "--config", "examples/digits/train.cfg", "--virtual-ranks", 8, "--threads", 1, "--epochs", 4,
-         "--log-every", 1]
-STEPS_BEFORE = 20  # logged before a run is disturbed, of 180
+TRAIN = ["train", "--config", "examples/digits/train.cfg", "--virtual-ranks", 8, "--threads", 1, "--epochs", 2,
+         "--log-every", 5]
+LINES_BEFORE = 4  # of 18 for training in metrics.jsonl, before a run is disturbed
 HOST_FILES = ["passwd", "group", "hosts", "hostname", "resolv.conf", "slurm", "munge"]  # in /etc
 
 
@@ -71,15 +71,15 @@ def user_folder(cluster, name):
 
 @functools.cache
 def reference():
-    """The hash of the run that mpirun -n 4 makes outside the cluster."""
+    """The run directory that mpirun -n 4 makes outside the cluster."""
     folder = session_folder()
     stoker(*TRAIN, "--output", folder / "run", ranks=4, cwd=SOURCE)
-    return weights_hash(folder / "run")
+    return folder / "run"
 
 
 def check_hash(run_directory):
-    found = weights_hash(run_directory)
-    assert found == reference(), f"{run_directory} has the hash {found}, not {reference()}"
+    found, wanted = weights_hash(run_directory), weights_hash(reference())
+    assert found == wanted, f"{run_directory} has the hash {found}, not {wanted}"
 
 
 def train_by_srun(cluster, folder, *options):
@@ -126,10 +126,9 @@ def has_logged(folder, lines):
 
 
 def freeze(cluster, folder):
-    """Stops all ranks once the run in `folder` has done STEPS_BEFORE steps; returns their pids."""
-    wait_until("steps in metrics.jsonl", lambda: has_logged(folder, STEPS_BEFORE))
-    pids = trainers(cluster)
-    assert pids, "the run was over before it could be disturbed"
+    """Stops all four ranks once the run in `folder` has logged LINES_BEFORE lines; returns their pids."""
+    pids = wait_until("four ranks", lambda: found if len(found := trainers(cluster)) == 4 else None)
+    wait_until("steps in metrics.jsonl", lambda: has_logged(folder, LINES_BEFORE))
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     return pids
@@ -159,8 +158,9 @@ def check_requeued(cluster, job, folder):
     output = (folder / f"slurm-{job}.out").read_text()
     assert end == ("COMPLETED", EXIT_DONE), f"{end}\n{output}"
     assert cluster.job(job)["Restarts"] == "1", f"{cluster.job(job)}\n{output}"
-    steps = [int(step) for step in re.findall(r"^stoker: step (\d+)/", output, re.M)]
-    assert steps == sorted(set(steps)), f"steps were repeated: {steps}\n{output}"
+    stops = re.findall(r"^stoker: stopped after step (\d+) of", output, re.M)
+    starts = re.findall(r"^stoker: going on from step (\d+) of", output, re.M)
+    assert stops == starts and len(stops) == 1, f"stopped after {stops}, went on from {starts}\n{output}"
     check_hash(folder / "run")
 
 
@@ -198,15 +198,14 @@ def four_tasks(cluster, folder):
     check_hash(folder / "run")
 
 
-@cluster_case("five tasks on two nodes, 4 + 1 and 3 + 2, train to the same hash")
+@cluster_case("five tasks on two nodes, 3 + 2, train to the same hash")
 def uneven(cluster, folder):
-    for layout, options in (("4,1", ()), ("3,2", ("--exclusive",))):
-        shown = cluster.srun("-N2", "-n5", *options, "printenv", "SLURM_STEP_TASKS_PER_NODE", user="alice").stdout
-        assert shown.splitlines() == [layout] * 5, shown
-        terminal = train_by_srun(cluster, folder, "-N2", "-n5", *options)
-        assert "5 ranks, 8 virtual" in terminal, terminal
-        check_hash(folder / "run")
-        shutil.rmtree(folder / "run")
+    options = ("-N2", "-n5", "--exclusive")
+    shown = cluster.srun(*options, "printenv", "SLURM_STEP_TASKS_PER_NODE", user="alice").stdout
+    assert shown.splitlines() == ["3,2"] * 5, shown
+    terminal = train_by_srun(cluster, folder, *options)
+    assert "5 ranks, 8 virtual" in terminal, terminal
+    check_hash(folder / "run")
 
 
 @cluster_case("srun --mpi=none is refused: lone copies would train")
@@ -218,9 +217,9 @@ def lone_copies(cluster, folder):
 
 @cluster_case("a lone stoker evaluate in a batch script of four tasks")
 def lone_evaluation(cluster, folder):
-    stoker("train", "--config", "examples/digits/train.cfg", "--epochs", 1, "--output", folder / "run", cwd=SOURCE)
+    shutil.copy(reference() / "model.h5", folder)
     script = """#!/bin/bash
-        stoker evaluate --model run/model.h5 --data hdf5:examples/digits/digits-test.h5 --metrics accuracy
+        stoker evaluate --model model.h5 --data hdf5:examples/digits/digits-test.h5 --metrics accuracy --threads 1
         """
     job = cluster.sbatch(textwrap.dedent(script), "--nodes=2", "--ntasks=4", user="alice", cwd=folder)
     end = cluster.wait(job)
@@ -246,7 +245,6 @@ def usr1(cluster, folder):
 def readme_usr1(cluster, folder):
     job = submit_readme_script(cluster, folder)
     pids = freeze(cluster, folder)
-    assert len(pids) == 4, pids
     step = cluster.scontrol("--oneliner", "show", "step", f"{job}.0")
     assert re.search(r" CPUs=32 Tasks=4 ", step), f"the tasks have not the 8 CPUs each that the job asks for: {step}"
     cluster.scancel("-s", "USR1", job)
