@@ -3,23 +3,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "lib/base/utf8.h"
+
 namespace stoker {
 namespace {
-
-// Length of the well-formed UTF-8 sequence at text[i], 0 if there is none (RFC 3629).
-std::size_t utf8_length(std::string_view text, std::size_t i) {
-  const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
-  const unsigned char lead = byte(i);
-  const std::size_t length = lead < 0x80                    ? 1
-                             : lead >= 0xF0 && lead <= 0xF4 ? 4
-                             : lead >= 0xE0 && lead < 0xF0  ? 3
-                             : lead >= 0xC2 && lead < 0xE0  ? 2
-                                                            : 0;
-  if (length == 0 || i + length > text.size()) return 0;
-  for (std::size_t k = 1; k < length; ++k)
-    if ((byte(i + k) & 0xC0) != 0x80) return 0;
-  return length;
-}
 
 std::string three_parts(std::string_view a, std::string_view b, std::string_view c) {
   std::string line(a);

@@ -10,6 +10,7 @@ lib_base_libbase_a_SOURCES = \
 	%D%/split.h \
 	%D%/subnormals.h %D%/subnormals.cpp \
 	%D%/text.h %D%/text.cpp \
+	%D%/utf8.h %D%/utf8.cpp \
 	%D%/weights_hash.h %D%/weights_hash.cpp
 BASE_LIBS = lib/base/libbase.a
 BASE_LINK = $(XXHASH_LIBS) $(FMT_LIBS) -lpthread

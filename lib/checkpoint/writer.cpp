@@ -25,6 +25,9 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Paths among the options may be in any encoding.
+constexpr auto kReplaceNoUtf8 = nlohmann::json::error_handler_t::replace;
+
 // Signals go to the other threads: an interrupted fsync on a network file system would look like a failed
 // one.
 void block_signals() {
@@ -67,7 +70,7 @@ class Writer::Impl {
     reserve(infos);
     started_ = now;
     image_->fill(data);
-    if (options_.rank == 0) state_text_ = state.dump();
+    if (options_.rank == 0) state_text_ = state.dump(-1, ' ', false, kReplaceNoUtf8);
     seal_ = Seal{"shard", step, options_.attempt, ++saves_, options_.rank, options_.ranks, 0, ""};
     folder_ = options_.directory + "/" + step_directory_name(step);
     set(SaveState::writing);

@@ -85,8 +85,8 @@ class Writer {
 
   // Starts a save of the state after `step` steps. Tensors come in the same order on every rank. `state` is
   // the JSON document of scalar state (used on rank 0 only; numbers that may be NaN or infinite through
-  // exact_json). Blocks for the copy alone; the staging buffer is kept and reused. Throws std::logic_error
-  // while busy(), std::bad_alloc, and nlohmann::json::exception for text that is no UTF-8.
+  // exact_json). Blocks for the copy alone; the staging buffer is kept and reused. Text in it that is no
+  // UTF-8 is written with replacement characters. Throws std::logic_error while busy(), and std::bad_alloc.
   void begin(std::int64_t step, std::span<const TensorSource> tensors, const nlohmann::json& state);
 
   SaveState state() const;

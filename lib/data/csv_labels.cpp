@@ -5,6 +5,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/text.h"
+#include "lib/base/utf8.h"
 
 namespace stoker::data {
 namespace {
@@ -65,7 +66,12 @@ void CsvLabels::finish(const std::string& where, const std::vector<std::string>&
   }
   std::vector<std::string> names = classes.empty() ? known : classes;
   if (names.empty()) {
-    for (const Distinct& label : distinct_) names.push_back(label.text);
+    for (const Distinct& label : distinct_) {
+      if (!is_utf8(label.text))
+        throw UserError("the label '" + label.text + "' is no UTF-8", at_line(where, label.line),
+                        "convert the file, say with `iconv -f latin1 -t utf8`");
+      names.push_back(label.text);
+    }
     std::sort(names.begin(), names.end());
   }
   std::vector<std::int64_t> numbers;

@@ -4,6 +4,7 @@ thing; under mpirun on two ranks too, still one line.
 """
 
 import json
+import os
 import time
 
 import numpy
@@ -296,6 +297,18 @@ def _(folder):
     (folder / "a.csv").write_text("a,b\n1,cat\n2,dog\n3,cat \n4,cow\n")
     check_user_error(stoker(*train(folder, model=folder / "mlp.json", train=folder / "a.csv", batch_size=2), expect=None),
                      "cat, cow, dog", "2 outputs")
+
+
+@case("text labels in another encoding than UTF-8; paths may be in any")
+def _(folder):
+    stoker("model", "mlp", "--classes", 2, "--input-shape", 1, "-o", folder / "mlp.json")
+    table = folder / os.fsdecode(b"caf\xe9.csv")
+    table.write_bytes(b"a,b\n1,caf\xe9\n2,tea\n")
+    arguments = train(folder, model=folder / "mlp.json", train=table, batch_size=2)
+    check_user_error(stoker(*arguments, expect=None), "UTF-8", "line 2")
+    table.write_bytes("a,b\n1,café\n2,tea\n".encode())
+    stoker(*arguments)
+    stoker("evaluate", "--model", folder / "run", "--data", table)
 
 
 @case("configuration files: a byte-order mark is none of the option's name; a folder; options of the command line")

@@ -8,6 +8,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/philox.h"
 #include "lib/base/text.h"
+#include "lib/base/utf8.h"
 
 namespace stoker {
 namespace {
@@ -16,6 +17,11 @@ TEST(Error, StaysOneLineWhateverAFileHeld) {
   const UserError e("bad\nname", "a\x1b[31mfile\xff", "mend it");
   EXPECT_STREQ(e.what(), "bad?name: a?[31mfile?: mend it");
   EXPECT_EQ(printable("größe"), "größe");
+}
+
+TEST(Error, KnowsUtf8) {
+  EXPECT_TRUE(is_utf8("") && is_utf8("a\n") && is_utf8("größe €"));
+  EXPECT_FALSE(is_utf8("caf\xe9") || is_utf8("\xff") || is_utf8("a\xc3"));
 }
 
 // The known answers that come with the Random123 library (kat_vectors, philox4x32 10).
